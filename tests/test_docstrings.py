@@ -1,5 +1,6 @@
 """Everything that is exported has a docstring that a user of scikit-learn can work with (numpydoc's sections)."""
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from deciban.families import Family
 pytestmark = pytest.mark.house
 
 EXPORTED = {
-    **{name: getattr(deciban, name) for name in deciban.__all__ if not name.endswith("Like")},  # types of arguments
+    **{name: getattr(deciban, name) for name in deciban.__all__},
     **{f"dropin.{name}": getattr(dropin, name) for name in dropin.__all__},
     **{f"datasets.{name}": getattr(datasets, name) for name in datasets.__all__},
     **{f"plot.{name}": getattr(plot, name) for name in plot.__all__},
@@ -70,6 +71,15 @@ def check_parameters(thing: Any) -> None:
         assert found[name], f"{name} has no type"
         if one.default is not inspect.Parameter.empty:
             assert "default=" in found[name], f"{name} does not name its default"
+            check_default(found[name].partition("default=")[2], one.default)
+        elif one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            assert "default=" not in found[name], f"{name} has no default"
+
+
+def check_default(documented: str, default: Any) -> None:
+    """A default that is a value of Python is documented as it is; others, such as Gaussian(), by their `repr`."""
+    if documented not in (repr(default), getattr(default, "__name__", None)) and repr(default) != "<factory>":
+        assert ast.literal_eval(documented) == default
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -46,7 +46,7 @@ FIRST_WORDS = {"What", "How", "Whether", "Which", "Where", "Who", "That", "Of", 
 
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / name for name in ("CONTRIBUTING.md", "ARCHITECTURE.md")),
+    *(ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CODE_OF_CONDUCT", "CONTRIBUTING", "SECURITY")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SOURCES = [

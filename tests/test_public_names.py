@@ -12,7 +12,7 @@ import deciban
 ROOT = Path(__file__).parent.parent
 PUBLIC = [
     *("deciban.dropin", "deciban.plot", "deciban.datasets", "deciban.errors", "deciban.testing"),
-    *("deciban.families", "deciban.statistics"),
+    *("deciban.typing", "deciban.results", "deciban.families", "deciban.statistics"),
 ]
 
 # What is written to be read by users.

@@ -1,16 +1,14 @@
 """Bayes classifiers for tabular and text data: fit, explain, decide, serve.
 
-The public names are those of `__all__` in this module and in `deciban.dropin`, `deciban.plot`, `deciban.datasets` and
-`deciban.errors`. To write your own families, use `deciban.families`, `deciban.statistics` and `deciban.testing`.
-All other modules are private and may change.
+The public names are those of `__all__` in this module and in `deciban.dropin`, `deciban.plot`, `deciban.results`,
+`deciban.datasets`, `deciban.errors` and `deciban.typing`. To write your own families, use `deciban.families`,
+`deciban.statistics` and `deciban.testing`. All other modules are private and may change.
 """
 
 from deciban.util.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers assume True; importing typing would delay the catching of signals
 if TYPE_CHECKING:
-    from typing import Any
-
     from deciban.decisions.bayes_error import bayes_error as bayes_error
     from deciban.decisions.decide import decide as decide
     from deciban.decisions.loss import Loss as Loss
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     )
     from deciban.estimators.selection import EvidenceSelector as EvidenceSelector
     from deciban.evaluation.importance import Importance as Importance
+    from deciban.evaluation.label_issues import LabelIssues as LabelIssues
     from deciban.evaluation.leave_one_out import LeaveOneOut as LeaveOneOut
     from deciban.evaluation.metrics import Evaluation as Evaluation
     from deciban.explain.columns import ColumnEvidence as ColumnEvidence
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
     from deciban.model.counts import Counts as Counts
     from deciban.model.model import Evidence as Evidence, Model as Model
     from deciban.model.priors import Empirical as Empirical, Uniform as Uniform
-    from deciban.sources.inputs import ColumnLike as ColumnLike, TableLike as TableLike
     from deciban.sources.open import scan as scan
     from deciban.util.progress import Progress as Progress, on_progress as on_progress
 
@@ -78,6 +76,7 @@ _NAMES = {
     "deciban.estimators.minimum_risk": ("MinimumRisk", "cost_scorer", "mean_cost"),
     "deciban.estimators.selection": ("EvidenceSelector",),
     "deciban.evaluation.importance": ("Importance",),
+    "deciban.evaluation.label_issues": ("LabelIssues",),
     "deciban.evaluation.leave_one_out": ("LeaveOneOut",),
     "deciban.evaluation.metrics": ("Evaluation",),
     "deciban.explain.columns": ("ColumnEvidence",),
@@ -90,7 +89,6 @@ _NAMES = {
     "deciban.model.counts": ("Counts",),
     "deciban.model.model": ("Evidence", "Model"),
     "deciban.model.priors": ("Empirical", "Uniform"),
-    "deciban.sources.inputs": ("ColumnLike", "TableLike"),
     "deciban.sources.open": ("scan",),
     "deciban.util.progress": ("Progress", "on_progress"),
 }
@@ -99,12 +97,14 @@ _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name: str) -> "Any":
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
-    return getattr(import_module(_HOME_OF[name]), name)
+    def __getattr__(name):
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

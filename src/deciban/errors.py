@@ -4,6 +4,8 @@ Python renders them with ``str``. The command line renders arguments as options,
 a path in the request. No code parses a message.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Callable, Collection
@@ -114,7 +116,7 @@ class DecibanError(Exception):
 
     Parameters
     ----------
-    cause : str or tuple
+    cause : str or tuple, default=""
         Description of the problem. A tuple mixes text, `Argument` and `Labels`.
 
     place : Place, default=Place()

@@ -4,6 +4,8 @@ Each law is a function of a `Trial` (a family and cells for it) and a seed. It r
 violates it. deciban's own tests call the same functions.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deciban import BayesClassifier
-from deciban.cli.output import fit_columns
+from deciban.cli.output import fit_columns, format_columns
 from deciban.families import Gaussian, JointGaussian
 from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.util.text_tables import shorten_middle
@@ -124,6 +124,9 @@ def test_blocks_of_many_columns_have_names_of_their_own() -> None:
     schema = Schema(tuple("abcdefghi"), 9, (ColumnGroup(Gaussian(), tuple(range(9)), (GIVEN,) * 9), *every))
     assert len(set(schema.block_names)) == len(schema.block_names) == 11
     assert len({name for name, _, _ in schema.descriptions()}) == 11
+    long = Schema(tuple(f"a column with a long name {k}" for k in range(9)), 9, schema.groups)
+    shown = [line.split("  ")[0] for line in format_columns(long).splitlines()]
+    assert len(set(shown)) == len(shown) == 12
 
 
 def test_the_calculation_keeps_to_its_hundred_characters(deciban: Deciban) -> None:

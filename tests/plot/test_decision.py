@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.contour import ContourSet
+from matplotlib.patches import Patch
 from scipy import integrate, stats
 from sklearn.datasets import load_breast_cancer
 
@@ -13,6 +16,7 @@ from deciban import (
     Gaussian,
     JointGaussian,
     LogNormal,
+    Loss,
     Poisson,
     Pooled,
     UsageError,
@@ -215,6 +219,27 @@ def test_two_columns_of_many_are_drawn_with_the_others_missing() -> None:
         DecisionDisplay.from_estimator(clf, [0, 1], boundaries=[1.0])
 
 
+def test_each_decision_of_a_map_has_a_color_of_its_own_in_the_legend() -> None:
+    normal = stats.multivariate_normal
+    costs = Loss([[4, 0], [1, 1], [0, 4]], ["grant", "ask", "refuse"], [0, 1])
+    shown = DecisionMapDisplay.from_bayes_error(
+        bayes_error([normal([0, 0]), normal([2, 0])], None, costs, n_samples=200)
+    )
+    legend = shown.figure_.legends[0]
+    colors = {
+        text.get_text(): to_hex(key.get_facecolor() if isinstance(key, Patch) else key.get_color())
+        for text, key in zip(legend.get_texts(), legend.legend_handles, strict=True)
+    }
+    assert len({*colors.values(), "#ffffff"}) == 7, colors
+    drawn = {
+        to_hex(one.get_facecolor()[0]) for one in shown.ax_.collections if isinstance(one, ContourSet) and one.filled
+    }
+    assert drawn == {colors[f"decide {name}"] for name in ("grant", "ask", "refuse")}
+    assert {colors["0"], colors["1"]} == {line.get_color().lower() for line in shown.ax_.lines} - {
+        colors["mean, 1 and 2 std. deviations"]
+    }
+
+
 def test_known_distributions_of_two_dimensions_make_a_map() -> None:
     normal = stats.multivariate_normal
     shown = DecisionDisplay.from_bayes_error(bayes_error([normal([0, 0]), normal([2, 0])], n_samples=200))
@@ -227,8 +252,6 @@ def test_known_distributions_of_two_dimensions_make_a_map() -> None:
 
 
 def test_rejected_rows_are_told_apart_from_mistakes() -> None:
-    from deciban import Loss
-
     loss = Loss.zero_one(["a", "b"]).with_reject(0.2)
     shown = DecisionDisplay.from_bayes_error(bayes_error(LETTERS, PRIORS, loss, classes=["a", "b"]))
     drawn = polygons(shown)

@@ -37,20 +37,20 @@ def test_it_has_every_endpoint_column_and_code(opened: Opened, model: str) -> No
     assert all(column in text for row in rows for column in row.get("properties", ()))
 
 
-def examples(html: str) -> Iterator[tuple[str, object]]:
-    for body, path in re.findall(r"curl --json '(.*?)' http://localhost:8000(/\w+)<", html):
+def examples(html: str, address: str) -> Iterator[tuple[str, object]]:
+    for body, path in re.findall(rf"curl --json '(.*?)' {address}(/\w+)<", html):
         yield path, json.loads(unescape(body).replace("'\\''", "'").replace("CLASS", "mid"))
 
 
 def test_its_examples_work(models: Path, opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "mixed.dcb").write_bytes((models / "mixed.dcb").read_bytes())
     client = opened(tmp_path / "mixed.dcb", learn=True)
-    found = dict(examples(client.get("/docs").text))
+    found = dict(examples(client.get("/docs").text, str(client.base_url)))
     assert [*found] == ["/predict", "/explain", "/decide", "/learn", "/forget"]
     for path, body in found.items():
         assert client.post(path, json=body).status_code == 200, path
     client = opened("matrix.dcb")
-    for path, body in [*examples(client.get("/docs").text)][:3]:
+    for path, body in [*examples(client.get("/docs").text, str(client.base_url))][:3]:
         assert client.post(path, json=body).status_code == 200, path
 
 
@@ -62,7 +62,7 @@ def test_names_are_text(opened: Opened, tmp_path: Path) -> None:
     page = client.get("/docs").text
     assert "<script" not in page
     assert "<script>alert(1)</script>" in text_of(page.replace("<b>", ""))
-    path, body = next(examples(page))
+    path, body = next(examples(page, str(client.base_url)))
     assert client.post(path, json=body).status_code == 200
 
 

@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
-from deciban.errors import ModelFileError
+from deciban import BayesClassifier
+from deciban.errors import ModelFileError, UsageError
 from deciban.fitting import update
 from deciban.serve.online import durable_model, maintenance
 from deciban.serve.online.learner import Learner
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
+from deciban.store.lock import journal_of
 from tests.serve.learned import PLAY, ROWS, Open, base, copied, counts_of, problem_of, same, saved, some
 
 
@@ -232,6 +234,31 @@ def test_a_model_file_that_somebody_else_replaced_is_not_overwritten(model: Path
     model_file.save(model, base())
     with Open(model) as service:
         assert same(service.counts, counts_of(some(0, 1, 2, 3, 0)))
+
+
+def test_a_replaced_model_file_is_reported_without_waiting_for_a_change(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "CLEANUP_SECONDS", 0.02)
+    monkeypatch.setattr(maintenance, "RETRY_SECONDS", 0.02)
+    before = model.read_bytes()
+    with Open(model) as service:
+        model_file.save(model, update.replace_counts(base(), base().counts * 3.0))
+        wait_for(lambda: service.learner.status()["problems"])
+        assert "model.dcb was changed by another program" in service.learner.status()["problems"][0]
+        model.write_bytes(before)
+        wait_for(lambda: not service.learner.status()["problems"])
+
+
+def test_a_classifier_is_not_saved_over_the_model_of_a_learning_service(model: Path) -> None:
+    clf, before = BayesClassifier.from_fitted(base()), model.read_bytes()
+    with Open(model), pytest.raises(UsageError, match="in use by a learning service"):
+        clf.save(model)
+    with pytest.raises(UsageError, match=r"left its journal next to the model .*use deciban upgrade"):
+        clf.save(model)
+    assert model.read_bytes() == before
+    Path(journal_of(model)).unlink()
+    clf.save(model)
 
 
 def test_a_model_file_that_cannot_be_written_is_told_and_tried_again(

@@ -121,7 +121,7 @@ def test_large_files_are_refused_at_once(tmp_path: Path) -> None:
             file.write(b"deciban\n" + int(path.stem.split("-")[1]).to_bytes(8, "little"))
             file.truncate(size)
     for name, repeated in (("lists", b"[]," * 10_000_000), ("values", b"0," * 17_000_000)):
-        many = b'{"format":1,"deciban":"0.1.0","parameters":[' + repeated + b"0]}"
+        many = b'{"format":1,"deciban":"1.0.0","parameters":[' + repeated + b"0]}"
         paths.append(written(tmp_path, put_together(many), f"{name}.dcb"))
     messages = refused_at_once(paths)
     assert "10,000,002 lists" in messages[-2]

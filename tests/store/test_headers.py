@@ -30,7 +30,7 @@ def test_headers_that_are_no_headers(tmp_path: Path) -> None:
     text = json.dumps(header).encode()
     for length in (2**64 - 8, 2**63, 2**40, len(text) + 4096, 8, 1, 7, len(text) // 8 * 8 - 1):
         refused(tmp_path, put_together(header, arrays, length))
-    for other in ([], [header], None, 1, "format", {}, {"deciban": "0.1.0"}, {"format": 1}):
+    for other in ([], [header], None, 1, "format", {}, {"deciban": "1.0.0"}, {"format": 1}):
         refused(tmp_path, put_together(other, arrays))
     deep = [b"[" * 100_000 + b"]" * 100_000, b'{"format":1,"a":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001]
     for garbage in (b"", b"{", b"\xff" * 8, text + b"x", b"\0" * 64, *deep, b"[" * 100_000):

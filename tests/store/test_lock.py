@@ -13,7 +13,7 @@ from deciban import BayesClassifier, load
 from deciban.cli import run
 from deciban.serve.online.learner import Learner
 from deciban.serve.settings import LearnSettings
-from deciban.store import lock
+from deciban.store import lock, model_file
 from tests import PATIENCE
 
 HEADER = "size,town,kind\n"
@@ -54,12 +54,12 @@ def test_of_several_processes_at_once_none_is_lost(tmp_path: Path) -> None:
 
 def test_the_second_waits_says_so_and_sees_what_the_first_wrote(model: str, capfd: pytest.CaptureFixture[str]) -> None:
     """The file that it waited for has been replaced by then."""
-    changed = load(model).partial_fit("two.csv", "kind")
+    changed = load(model).partial_fit("two.csv", "kind").fitted_
     first = os.open(model, os.O_RDWR)
     fcntl.flock(first, fcntl.LOCK_EX)
 
     def end() -> None:
-        changed.save(model)
+        model_file.save(model, changed)
         os.close(first)
 
     timer = threading.Timer(0.3, end)

@@ -4,7 +4,6 @@ Without Debian's `postgresql`, Java or a package, tests that need them are skipp
 """
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -99,6 +98,8 @@ def new_postgres() -> Postgres:
     pytest.importorskip("psycopg")
     folder = Path(tempfile.mkdtemp(prefix="deciban-postgres-"))
     if os.getuid() == 0:
+        import pwd  # not on Windows
+
         owner = pwd.getpwnam("postgres")
         os.chown(folder, owner.pw_uid, owner.pw_gid)
     server = Postgres(folder, free_port())

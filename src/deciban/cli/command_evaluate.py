@@ -1,11 +1,12 @@
-"""The commands evaluate, diagnose and inspect."""
+"""The commands evaluate, audit, diagnose and inspect."""
 
 import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.complete import complete_column, complete_sources
+from deciban.cli.command_predict import NO_ESCAPE
+from deciban.cli.complete import complete_column, complete_files, complete_sources
 from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
@@ -26,7 +27,7 @@ from deciban.cli.options import (
     refuse_class_per_row,
     warn_missing_columns,
 )
-from deciban.cli.output import echo, echo_heading, echo_json, format_columns, notify
+from deciban.cli.output import check_table_output, echo, echo_heading, echo_json, format_columns, notify
 from deciban.util.text_tables import (
     align_table,
     count_noun,
@@ -38,8 +39,10 @@ from deciban.util.text_tables import (
 )
 
 if TYPE_CHECKING:
+    from deciban.evaluation.label_issues import LabelIssues
     from deciban.evaluation.metrics import Evaluation
     from deciban.model.fitted import Fitted
+    from deciban.sources.source import Source
     from deciban.sources.streams import LabeledStream
 
 # Classes that `inspect` lists; --json lists all.
@@ -47,6 +50,31 @@ MAX_CLASSES = 20
 
 # Folds of a cross-validation without --folds.
 DEFAULT_FOLDS = 5
+
+# Options of commands that take a table, or a model and a table.
+SOURCES = click.argument(
+    "sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources
+)
+LABELS = click.option(
+    "--target",
+    "-t",
+    metavar="COLUMN",
+    show_default="as in the model",
+    shell_complete=complete_column,
+    help="Column to predict (the class). Required without a model.",
+)
+WEIGHT = click.option(
+    "--weight",
+    metavar="COLUMN",
+    shell_complete=complete_column,
+    help="Column with the weight of each row (only without a model).",
+)
+LEAVE_ONE_OUT = click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
+    "this is automatic.",
+)
 
 
 @command(short_help="Measure accuracy, calibration and costs", epilog="""\b
@@ -57,21 +85,9 @@ Examples:
   deciban evaluate wine.dcb new.csv
   deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
-@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources)
-@click.option(
-    "--target",
-    "-t",
-    metavar="COLUMN",
-    show_default="as in the model",
-    shell_complete=complete_column,
-    help="Column to predict (the class). Required without a model.",
-)
-@click.option(
-    "--weight",
-    metavar="COLUMN",
-    shell_complete=complete_column,
-    help="Column with the weight of each row (only without a model).",
-)
+@SOURCES
+@LABELS
+@WEIGHT
 @click.option(
     "--folds",
     type=click.IntRange(2),
@@ -93,12 +109,7 @@ Examples:
     help="Instead of cross-validation, hold out this share of the rows at the end of the table. Use it if rows are in "
     "the order of time: the model is fitted on the past and tested on the future.",
 )
-@click.option(
-    "--leave-one-out",
-    is_flag=True,
-    help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
-    "this is automatic.",
-)
+@LEAVE_ONE_OUT
 @click.option("--force", is_flag=True, help="Cross-validate even if about every row has a class of its own.")
 @COSTS
 @TUNE
@@ -196,6 +207,100 @@ def _describe_left_out(fitted: "Fitted") -> str:
     return "exact leave-one-out" + (" (given the tuning)" if fitted.is_tuned else "")
 
 
+@command(short_help="Find rows whose label is probably wrong", epilog="""\b
+Examples:
+  deciban audit wine.csv --target kind
+  deciban audit wine.csv --target kind --output issues.csv
+  deciban audit wine.dcb wine.csv --output issues.csv
+  deciban forget wine.dcb issues.csv
+""")  # fmt: skip
+@SOURCES
+@LABELS
+@WEIGHT
+@click.option(
+    "--min-probability",
+    type=Number(0.0, 1.0, min_open=True, max_open=True),
+    default=0.2,
+    metavar="P",
+    help="Smallest probability of a wrong label: the cost of a check divided by the cost of an overlooked error.",
+)
+@LEAVE_ONE_OUT
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="File to write the rows to, as they are in TABLE, with the columns suggested, probability and evidence added: "
+    ".csv, .jsonl, .parquet or .xlsx.",
+)
+@NO_ESCAPE
+@click.option("--force", is_flag=True, help="Fit even if about every row has a class of its own.")
+@TUNE
+@input_options
+@common_options
+def audit(
+    sources: tuple[str, ...], target: str | None, output: str | None, as_json: bool, read: ReadOptions, **options: Any
+) -> None:
+    """List the rows whose label is probably wrong, the most probable errors first.
+
+    Without a model, one is fitted to TABLE, and each row is left out in turn. With a model, this is so if TABLE is the
+    one that the model was fitted on; other rows are checked as new rows. Rows are numbered from 1.
+    """
+    from deciban.evaluation.label_issues import find_label_issues
+    from deciban.evaluation.validation import is_learned
+    from deciban.model.fitted import Settings
+
+    check_table_output(output, sources)
+    first_is_model = _is_model(sources[0])
+    if first_is_model and len(sources) == 1:
+        raise click.UsageError("missing table: deciban audit MODEL TABLE")
+    if first_is_model and (options["tune"] is not None or options["weight"] is not None):
+        raise click.UsageError("--tune and --weight cannot be used with a model; the model file contains them")
+    if not first_is_model and target is None:
+        raise click.UsageError("missing --target: the column to check")
+    scan = open_table(sources[1:] if first_is_model else sources, read, output)
+    if output is not None and not scan.in_order:
+        raise click.UsageError(f"--output needs rows in a fixed order; sort {scan.name} with ORDER BY in the query")
+    if first_is_model:
+        fitted = load_model(sources[0])
+        warn_missing_columns(fitted, scan)
+    else:
+        from deciban.fitting import fit
+
+        note_missing_words(scan, target)
+        with refuse_class_per_row(scan, options["force"]):
+            fitted = fit.fit(Settings(tune=parse_tuning(options["tune"])), scan, target, options["weight"])
+    rows = open_labeled(fitted, scan, target)
+    with rows.locate_errors():
+        learned = not first_is_model or options["leave_one_out"] or is_learned(fitted, rows)
+        found = find_label_issues(fitted, rows, options["min_probability"], learned)
+        if output is not None:
+            _write_issues(output, scan, found, not options["no_escape"])
+    if as_json:
+        return echo_json({"method": _describe_left_out(fitted) if learned else "new rows", **found.to_dict()})
+    echo_heading(_describe_left_out(fitted) if learned else "new rows")
+    echo(str(found).replace("to_frame()", "--json"))
+    if output is not None:
+        echo(f"\n{output}: {count_noun(found.rows.size, 'row')}")
+    return None
+
+
+def _write_issues(path: str, scan: "Source", found: "LabelIssues", safe: bool) -> None:
+    """Write the rows of the issues to a file, as they are in the table, with the findings in additional columns."""
+    import numpy as np
+
+    from deciban.sources.write import kind_of_output, open_writer
+    from deciban.tables.table import Frame, with_columns
+
+    source = scan.as_text(scan.names) if kind_of_output(path) in ("csv", "tsv") else scan
+    places = (found.rows - 1).tolist()
+    shown = Frame(source.at(places) if places else source.head(0))
+    evidence = np.array([found.describe_evidence(k) for k in range(len(places))], dtype=object)
+    added = {"suggested": found.suggested, "probability": found.probability, "evidence": evidence}
+    with open_writer(path, safe=safe) as write:
+        write(with_columns(shown, added))
+
+
 def _is_model(path: str) -> bool:
     from deciban.store.layout import is_model
 
@@ -282,7 +387,7 @@ def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
     if len(rows) > MAX_CLASSES:
         echo(f"… ({len(rows) - MAX_CLASSES} more)")
     echo()
-    echo(format_columns(fitted))
+    echo(format_columns(fitted.schema))
     if fitted.tuning is not None:
         echo()
         echo(describe_tuning(fitted) + (f"; the rows have changed since; {RETUNE}" if fitted.tuning.stale else ""))

@@ -37,8 +37,6 @@ from deciban.cli.options import (
 )
 from deciban.cli.output import (
     check_model_output,
-    check_no_journal,
-    check_no_service,
     check_output,
     echo,
     echo_heading,
@@ -47,7 +45,7 @@ from deciban.cli.output import (
     notify,
 )
 from deciban.errors import Argument, DataError
-from deciban.store.lock import DEFAULT_WAIT, lock_for_change
+from deciban.store.lock import DEFAULT_WAIT, check_no_journal, check_no_service, lock_for_change
 from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:
@@ -201,7 +199,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         return echo_json({"model": output, **describe_model(fitted)})
     shown = seconds if sys.stdout.isatty() else {}  # other output is the same for the same table
     echo_heading(f"{output}: {describe_size(fitted)}" + (f"; {shown['fit']:.1f} s" if shown else ""))
-    echo(format_columns(fitted, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
+    echo(format_columns(fitted.schema, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
     if tuning is not None and options["prior"] != "empirical":

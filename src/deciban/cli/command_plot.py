@@ -246,7 +246,7 @@ def _draw_importance(fitted: "Fitted", scan: "Source | None", options: dict[str,
 def _draw_learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
     from deciban.plot import LearningDisplay
 
-    assert scan is not None, "this kind needs rows"
+    assert scan is not None, "checked before"
     target, weight = _target(fitted, options), fitted.origin.weight
     return LearningDisplay.from_estimator(_make_classifier(fitted), scan, target, weight)
 

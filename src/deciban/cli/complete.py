@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 from click.shell_completion import (
@@ -25,8 +25,9 @@ from click.shell_completion import (
 
 from deciban.util.text_tables import format_class
 
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
-Items = list[CompletionItem[str]]
+Item: TypeAlias = "CompletionItem[str]"  # in quotes: until click 8.5 the class was not generic
+Items = list[Item]
+Complete = Callable[[click.Context, click.Parameter, str], Items]
 
 MODEL_ENDINGS = (".dcb",)
 
@@ -231,7 +232,7 @@ class QuietCompletion(ShellComplete):
                 one.value = option + one.value
                 yield self.format_completion(one)
 
-    def expand(self, item: CompletionItem[str]) -> Iterator[CompletionItem[str]]:
+    def expand(self, item: Item) -> Iterator[Item]:
         """Yield files and folders for an item of files with known endings; the item itself without such files."""
         paths = _list_paths(item.value, item.endings) if item.type == "file" and item.endings else []
         yield from (CompletionItem(path, type="path") for path in paths)
@@ -341,7 +342,7 @@ else
 fi
 """
 
-    def expand(self, item: CompletionItem[str]) -> Iterator[CompletionItem[str]]:
+    def expand(self, item: Item) -> Iterator[Item]:
         """Yield the item, with a pattern of endings for files."""
         if item.type == "file":
             names = [ending.removeprefix(".") for ending in item.endings or ()]
@@ -349,7 +350,7 @@ fi
             item = CompletionItem(pattern or "_", type="file")
         yield item
 
-    def format_completion(self, item: CompletionItem[str]) -> str:
+    def format_completion(self, item: Item) -> str:
         """Return two lines: kind and value."""
         return f"{item.type}\n{item.value}"
 

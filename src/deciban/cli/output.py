@@ -14,10 +14,18 @@ import click
 
 from deciban.errors import Place, UsageError
 from deciban.sources.addresses import is_address, mask_passwords
-from deciban.util.text_tables import align_table, fit_table, list_names, shorten, terminal_width, text_width, to_json
+from deciban.util.text_tables import (
+    align_table,
+    fit_table,
+    list_names,
+    shorten_middle,
+    terminal_width,
+    text_width,
+    to_json,
+)
 
 if TYPE_CHECKING:
-    from deciban.model.fitted import Fitted
+    from deciban.schema.schema import Schema
 
 # Characters that would control a terminal: all control characters except newline and tab, changes of text direction,
 # and surrogates, which stand for undecodable bytes in file names.
@@ -66,16 +74,15 @@ def echo_json(result: Any) -> None:
     click.echo(escape_controls(json.dumps(to_json(result), ensure_ascii=False, allow_nan=False)))
 
 
-def format_columns(fitted: "Fitted", max_columns: int | None = None, more: str = "") -> str:
+def format_columns(schema: "Schema", max_columns: int | None = None, more: str = "") -> str:
     """Format a table of columns: type, family, and why the family was chosen.
 
     max_columns: columns to show. more: the command that shows all of them.
     """
-    schema = fitted.schema
     types, columns = schema.column_types, schema.lines_by_column()
     lines = [("column", "type", "family", "why")]
     for column in columns[:max_columns]:
-        lines += [(shorten(name, 32), types.get(name, ""), family, why) for name, family, why in column]
+        lines += [(shorten_middle(name, 32), types.get(name, ""), family, why) for name, family, why in column]
     hidden = len(columns) - len(columns[:max_columns])
     rest = f"\n… ({hidden} more: {more})" if hidden else ""
     width = terminal_width()
@@ -171,37 +178,6 @@ def check_model_output(path: str, inputs: Iterable[str], remedy: str = "choose a
     check_output(path, inputs)
     if os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
         raise UsageError("this file exists and is not a model", place=Place(path), remedy=remedy)
-
-
-def check_no_service(path: str) -> None:
-    """Raise an error if a service is learning with a model, or has left a journal."""
-    from deciban.store.lock import lock_model
-
-    if not os.path.isfile(path):
-        return
-    try:
-        lock = lock_model(path)
-    except BlockingIOError:
-        raise UsageError(
-            f"{path}: the model is in use by a learning service or another command; choose a different name or stop it"
-        ) from None
-    except OSError:
-        return  # `check_output` checks whether it can be written
-    if lock is not None:
-        os.close(lock)
-    check_no_journal(path)
-
-
-def check_no_journal(path: str) -> None:
-    """Raise an error if a model has a journal, which may contain rows that the model file lacks."""
-    from deciban.store.lock import journal_of
-
-    journal = journal_of(path)
-    if os.path.exists(journal) and os.path.getsize(journal):
-        raise UsageError(
-            f"{path}: a learning service left its journal next to the model ({os.path.basename(journal)}); write "
-            "to another name, then use deciban upgrade"
-        )
 
 
 def _check_writable(target: Path) -> None:

@@ -3,6 +3,8 @@
 In one dimension the risk is integrated, or summed over discrete values. In several dimensions it is simulated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +19,7 @@ from deciban.decisions.regions import find_least_risk
 from deciban.errors import Argument, UsageError
 from deciban.model.model import posteriors
 from deciban.model.priors import log_prior
+from deciban.typing import Costs
 from deciban.util.arrays import Floats, log
 from deciban.util.results import Aligned, Part, Result
 from deciban.util.special import normal_quantile
@@ -169,7 +172,7 @@ class BayesError(Result):
 def bayes_error(
     distributions: Sequence[Any],
     prior: Sequence[float] | None = None,
-    loss: Any = None,
+    loss: Loss | Costs | None = None,
     *,
     classes: Sequence[Any] | None = None,
     boundaries: Sequence[float] | None = None,
@@ -177,7 +180,7 @@ def bayes_error(
     n_samples: int = 200_000,
     random_state: int = 0,
 ) -> BayesError:
-    """Return the Bayes error of known class-conditional distributions, or the risk of a given rule.
+    r"""Return the Bayes error of known class-conditional distributions, or the risk of a given rule.
 
     In one dimension the result is exact and includes decision regions and error areas. In several dimensions it is
     simulated and has a confidence interval; for two Gaussians it includes the Bhattacharyya and Chernoff bounds.
@@ -215,6 +218,15 @@ def bayes_error(
     --------
     BayesClassifier.bayes_error : The Bayes error according to a fitted model.
     Loss : Costs of decisions.
+
+    Notes
+    -----
+    The Bayes risk, with the loss L of decision d in class c; under zero-one loss it is the Bayes error:
+
+    .. math::
+
+        R = \int \min_d \sum_c L(d, c) \, P(c) \, p(x \mid c) \, dx, \quad
+        E = 1 - \int \max_c P(c) \, p(x \mid c) \, dx
 
     Examples
     --------

@@ -1,10 +1,13 @@
 """Decisions from posteriors: `decide`, `Decisions`, expected losses and `CoverageCurve`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from deciban import kernels
 from deciban.decisions.loss import Loss
@@ -13,6 +16,7 @@ from deciban.model.batches import row_ranges
 from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
+from deciban.typing import Costs, SupportsArrow
 from deciban.util.arrays import Codes, Floats
 from deciban.util.frames import remember_library
 from deciban.util.parallel import map_in_threads
@@ -160,14 +164,14 @@ def compute_incurred_costs(decisions: Decisions, labels: Codes, column: Callable
 
 
 def decide(
-    posterior: Any,
-    loss: Any = None,
+    posterior: npt.ArrayLike | Mapping[Any, Any] | SupportsArrow,
+    loss: Loss | Costs | None = None,
     *,
-    classes: Any = None,
+    classes: npt.ArrayLike | None = None,
     reject: float | None = None,
     costs: Mapping[str, Any] | None = None,
 ) -> Decisions:
-    """Return the decision with the least expected loss for each row of posteriors.
+    r"""Return the decision with the least expected loss for each row of posteriors.
 
     The posteriors may come from any classifier.
 
@@ -205,6 +209,12 @@ def decide(
     Loss : Costs of decisions.
     MinimumRisk : The same as a scikit-learn classifier.
     BayesClassifier.decide : The same for the rows of a table.
+
+    Notes
+    -----
+    The decision d of least risk, by the loss L and the posterior of each class c:
+
+    .. math:: d(x) = \arg \min_d \sum_c L(d, c) \, P(c \mid x)
 
     Examples
     --------
@@ -307,7 +317,7 @@ class CoverageCurve(Result):
         return np.asarray(self.coverage * self.risk + (1.0 - self.coverage) * self.reject)
 
     @classmethod
-    def from_decisions(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> "CoverageCurve":
+    def from_decisions(cls, decisions: Decisions, costs: Floats, weights: Floats | None = None) -> CoverageCurve:
         """Create the curve from decisions made without rejecting.
 
         Parameters

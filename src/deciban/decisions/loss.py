@@ -1,5 +1,7 @@
 """Costs of decisions: `Loss`, from matrices, mappings, tables and CSV files."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deciban.errors import Argument, BadCell, DataError, DecibanError, Labels, LossError, Place, warn_user
+from deciban.typing import Costs
 from deciban.util.arrays import Floats
 from deciban.util.results import Part, Result, TextTable
 from deciban.util.text_tables import count_noun, list_some, same_label
@@ -22,7 +25,7 @@ LossParts = tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]  # costs,
 
 @dataclass(frozen=True, eq=False)
 class Loss(Result):
-    """Cost of each decision under each true class: `loss[decision, truth]`.
+    r"""Cost of each decision under each true class: `loss[decision, truth]`.
 
     The order is always **decision first, truth second**. There may be more decisions than classes, for example to refer
     a case or to order a test. A warning is issued if, for some class, the correct decision costs more than a wrong one.
@@ -60,6 +63,12 @@ class Loss(Result):
     MinimumRisk : Decisions with the least expected loss for any scikit-learn classifier.
     Threshold : Decision threshold for two classes.
 
+    Notes
+    -----
+    The best decision d has the least risk, the loss L weighted by the posterior of each class c:
+
+    .. math:: R(d \mid x) = \sum_c L(d, c) \, P(c \mid x)
+
     Examples
     --------
     >>> from deciban import Loss
@@ -86,7 +95,7 @@ class Loss(Result):
         self._warn_if_transposed()
 
     @classmethod
-    def _derive(cls, costs: Any, decisions: tuple[Any, ...] | None, classes: tuple[Any, ...] | None) -> "Loss":
+    def _derive(cls, costs: Any, decisions: tuple[Any, ...] | None, classes: tuple[Any, ...] | None) -> Loss:
         """Create a loss derived from another one, without repeating its warning."""
         loss = object.__new__(cls)
         for name, value in (("costs", costs), ("decisions", decisions), ("classes", classes)):
@@ -119,7 +128,7 @@ class Loss(Result):
             check_cell(self.costs[decision, truth], self._place(decision, truth))
 
     @classmethod
-    def from_costs(cls, costs: Any) -> "Loss":
+    def from_costs(cls, costs: Loss | Costs) -> Loss:
         """Create a loss from costs in any supported form.
 
         Parameters
@@ -136,7 +145,7 @@ class Loss(Result):
         return costs if isinstance(costs, Loss) else cls(*parse_costs(costs))
 
     @classmethod
-    def zero_one(cls, classes: Sequence[Any]) -> "Loss":
+    def zero_one(cls, classes: Sequence[Any]) -> Loss:
         """Create zero-one loss: every mistake costs 1.
 
         Its decision with the least risk is the most probable class.
@@ -154,7 +163,7 @@ class Loss(Result):
         return cls(1.0 - np.eye(len(classes)), tuple(classes), tuple(classes))
 
     @classmethod
-    def from_class_costs(cls, costs: Mapping[Any, float]) -> "Loss":
+    def from_class_costs(cls, costs: Mapping[Any, float]) -> Loss:
         """Create a loss from the cost of misclassifying a row of each class.
 
         Parameters
@@ -178,7 +187,7 @@ class Loss(Result):
         return cls(*parse_class_costs(costs))
 
     @classmethod
-    def from_pairs(cls, costs: Mapping[tuple[Any, Any], Cell]) -> "Loss":
+    def from_pairs(cls, costs: Mapping[tuple[Any, Any], Cell]) -> Loss:
         """Create a loss from the cost of each pair of decision and true class.
 
         Parameters
@@ -202,7 +211,7 @@ class Loss(Result):
         return cls(*parse_pairs(costs))
 
     @classmethod
-    def from_csv(cls, path: str | Path) -> "Loss":
+    def from_csv(cls, path: str | Path) -> Loss:
         """Read a loss from a CSV file, or from any other file that `scan` reads.
 
         Parameters
@@ -218,7 +227,7 @@ class Loss(Result):
         """
         return cls(*read_costs(path))
 
-    def with_reject(self, cost: float) -> "Loss":
+    def with_reject(self, cost: float) -> Loss:
         """Return the loss with one more decision: to leave the row undecided.
 
         Parameters
@@ -244,7 +253,7 @@ class Loss(Result):
         named = None if decisions is None else (*decisions, REJECT)
         return Loss._derive(np.concatenate([self.costs, row]), named, self.classes)
 
-    def for_classes(self, classes: Sequence[Any]) -> "Loss":
+    def for_classes(self, classes: Sequence[Any]) -> Loss:
         """Return the loss with its columns in the order of the given classes, and with all labels set.
 
         Parameters

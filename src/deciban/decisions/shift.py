@@ -1,5 +1,7 @@
 """Label shift: estimate the class shares of unlabeled rows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,9 @@
 """Bayes' theorem for a few hypotheses: `bayes` and its result, `Belief`."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +62,7 @@ class Belief(Result, Mapping[Any, float]):
         """True if the likelihoods are probabilities, so that natural frequencies exist."""
         return not self.density and max(self.likelihoods.values()) <= 1.0
 
-    def update(self, likelihoods: Any, *, density: bool = False) -> "Belief":
+    def update(self, likelihoods: Sequence[float] | Mapping[Any, float], *, density: bool = False) -> Belief:
         """Return the belief after one more piece of evidence.
 
         The new evidence must be independent of the earlier evidence, given the hypothesis.
@@ -188,9 +190,13 @@ class Belief(Result, Mapping[Any, float]):
 
 
 def bayes(
-    prior: Any, likelihoods: Any, names: tuple[Any, Any] = ("positive", "negative"), *, density: bool = False
+    prior: float | Mapping[Any, float],
+    likelihoods: Sequence[float] | Mapping[Any, float],
+    names: tuple[Any, Any] = ("positive", "negative"),
+    *,
+    density: bool = False,
 ) -> Belief:
-    """Apply Bayes' theorem: return the posterior of some hypotheses after some evidence.
+    r"""Apply Bayes' theorem: return the posterior of some hypotheses after some evidence.
 
     Parameters
     ----------
@@ -218,6 +224,12 @@ def bayes(
     See Also
     --------
     decide : The decision with the least expected loss for such a posterior.
+
+    Notes
+    -----
+    For hypotheses h and evidence e:
+
+    .. math:: P(h \mid e) = \frac{P(e \mid h) \, P(h)}{\sum_g P(e \mid g) \, P(g)}
 
     Examples
     --------

@@ -1,6 +1,8 @@
 """Decision thresholds for two classes: `Threshold`."""
 
-from collections.abc import Hashable
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.model.priors import log_prior
+from deciban.typing import Costs
 from deciban.util.results import Aligned, Part, Result
 from deciban.util.text_tables import format_class, list_names
 
@@ -17,7 +20,7 @@ THRESHOLD_ARGUMENTS = "the arguments are Threshold.from_loss(loss, prior, classe
 
 @dataclass(frozen=True, repr=False)
 class Threshold(Result):
-    """Thresholds above which to decide for the first of two classes: on likelihood ratio, odds and posterior.
+    r"""Thresholds above which to decide for the first of two classes: on likelihood ratio, odds and posterior.
 
     If deciding for the first class never pays, the thresholds are infinite (1 for the posterior). If it always pays,
     they are 0. `BayesClassifier.threshold` returns the threshold of a fitted model.
@@ -45,6 +48,12 @@ class Threshold(Result):
     Loss : Costs of decisions.
     decide : Decisions with the least expected loss, for any number of classes.
 
+    Notes
+    -----
+    With the loss L(decision, truth), decide for class 1 and not for class 2 if
+
+    .. math:: \frac{p(x \mid 1)}{p(x \mid 2)} > \frac{L(1, 2) - L(2, 2)}{L(2, 1) - L(1, 1)} \cdot \frac{P(2)}{P(1)}
+
     Examples
     --------
     >>> from deciban import Threshold
@@ -64,8 +73,12 @@ class Threshold(Result):
 
     @classmethod
     def from_loss(
-        cls, loss: Any, prior: Any, classes: tuple[Any, Any], order: tuple[Any, Any] | None = None
-    ) -> "Threshold":
+        cls,
+        loss: Loss | Costs | None,
+        prior: float | Mapping[Any, float] | Sequence[float],
+        classes: tuple[Any, Any],
+        order: tuple[Any, Any] | None = None,
+    ) -> Threshold:
         """Create a threshold from costs and a prior, in any form.
 
         Parameters
@@ -92,7 +105,8 @@ class Threshold(Result):
                 f"give the two classes {classes!r} in the order of the matrix", parameter=Argument("order", order)
             )
         if not isinstance(prior, int | float | np.number):
-            if np.ndim(prior) > 1 or _has_texts(prior):
+            dimensions = 1 if isinstance(prior, Mapping) else np.ndim(prior)
+            if dimensions > 1 or _has_texts(prior):
                 raise UsageError(
                     f"prior={_on_one_line(prior)}: expected the probability of {classes[0]!r}, or of both classes",
                     remedy=THRESHOLD_ARGUMENTS,
@@ -146,7 +160,7 @@ class Threshold(Result):
             return float("inf")
         return self.odds * (1.0 - self.prior) / self.prior
 
-    def with_prior(self, prior: Any) -> "Threshold":
+    def with_prior(self, prior: float | Mapping[Any, float] | Sequence[float]) -> Threshold:
         """Return the threshold under another prior. Only the likelihood ratio changes.
 
         Parameters
@@ -160,7 +174,7 @@ class Threshold(Result):
         """
         return Threshold.from_loss(self.loss, prior, self.classes, self._order)
 
-    def with_loss(self, loss: Any) -> "Threshold":
+    def with_loss(self, loss: Loss | Costs) -> Threshold:
         """Return the threshold at other costs.
 
         Parameters

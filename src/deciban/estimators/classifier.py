@@ -3,6 +3,8 @@
 This module holds signatures and documentation; the packages below do the work.
 """
 
+from __future__ import annotations
+
 import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,10 +20,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
 from deciban.decisions.decide import CoverageCurve, Decisions, compute_incurred_costs, compute_risks
+from deciban.decisions.loss import Loss
 from deciban.decisions.sets import PredictionSets
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
-from deciban.errors import Argument, DataError, Labels, UsageError
+from deciban.errors import Argument, DataError, Labels as ShownLabels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
 from deciban.evaluation import validation as evaluate
 from deciban.evaluation.diagnose import Diagnosis
@@ -32,6 +35,7 @@ from deciban.evaluation.importance import (
     compute_training_importance,
     select_columns,
 )
+from deciban.evaluation.label_issues import MIN_PROBABILITY, LabelIssues, find_label_issues
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import Evaluation
 from deciban.evaluation.model_risk import BayesRiskEstimate, model_risk
@@ -43,7 +47,7 @@ from deciban.export.javascript import to_javascript
 from deciban.export.onnx.model import to_onnx
 from deciban.export.python import to_python
 from deciban.export.sql.statement import to_sql
-from deciban.families.base.checks import Unseen
+from deciban.families import Family
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
 from deciban.fitting.release import release
@@ -54,22 +58,21 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
 from deciban.model.linear_forms import Form, form_of
 from deciban.model.model import Evidence, Model, log_normalize
+from deciban.model.priors import Empirical, Uniform
 from deciban.model.tuning import Tuning
 from deciban.report.data import collect_report_data
 from deciban.report.report import Report
-from deciban.schema.schema import ColumnSpec, Schema
+from deciban.schema.schema import Schema
 from deciban.scoring import predict as scoring
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import Sample, sample_rows
-from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
-from deciban.sources.write import FileKind, IfExists
 from deciban.store import model_file
 from deciban.store.about import describe_fit
+from deciban.store.lock import check_no_service
 from deciban.store.model_file import shards_of
-from deciban.tables.labels import LabelArray
-from deciban.util.arrays import Floats
+from deciban.typing import Costs, Labels, Path, Prior, Table, Weights
 from deciban.util.frames import Library, library_of, remember_library
 
 SETTINGS = tuple(field.name for field in fields(Settings))
@@ -78,7 +81,7 @@ _read_settings = attrgetter(*SETTINGS)
 
 
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Bayes classifier for tables of numbers, categories, booleans, counts and texts, with missing values.
+    r"""Bayes classifier for tables of numbers, categories, booleans, counts and texts, with missing values.
 
     Each column has a family of distributions (normal, categorical, Bernoulli, Poisson, text, ...), which is inferred
     from its cells or given. Bayes' theorem turns them into class probabilities. By default the model is tuned: left-out
@@ -141,9 +144,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     Notes
     -----
+    The posterior of class c, from its prior and the evidence of each block j of columns; in plain Bayes each weight
+    :math:`w_j` is 1 and each bias :math:`b_c` is 0:
+
+    .. math:: \log P(c \mid x) = \log P(c) + b_c + \sum_j w_j \log P(x_j \mid c) + \mathrm{const}
+
     The common methods are `fit`, `predict`, `predict_proba`, `explain`, `decide`, `evaluate`, `score` and `save`.
     `partial_fit`, `forget`, `decay`, `retune`, `shard`, ``+`` and ``-`` change what was learned; `leave_one_out`,
-    `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
+    `label_issues`, `diagnose`, `cross_validate` and `select_columns` evaluate it; `evidence`, `estimates`, `top_words`,
     `linear_form` and `sample` show what it has learned.
 
     Missing cells (None, NaN, null) are skipped in training and ignored in prediction, unless tuning found that missing
@@ -168,12 +176,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def __init__(
         self,
-        families: ColumnSpec = None,
+        families: Family | Mapping[Any, Family] | None = None,
         *,
-        prior: Any = "empirical",
-        classes: Any = None,
+        prior: Prior | Empirical | Uniform = "empirical",
+        classes: Labels | None = None,
         alpha: float = 1.0,
-        unseen: Unseen = "ignore",
+        unseen: Literal["ignore", "smooth", "error"] = "ignore",
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
     ) -> None:
@@ -187,9 +195,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def fit(
         self,
-        X: TableLike,
-        y: ColumnLike,
-        sample_weight: ColumnLike | None = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -253,7 +261,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = fit.fit(self._settings(), X, y, sample_weight, pushdown=pushdown, max_seconds=max_seconds)
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
-    def predict(self, X: TableLike) -> LabelArray:
+    def predict(self, X: Table) -> npt.NDArray[Any]:
         """Return the most probable class of each row.
 
         Parameters
@@ -277,7 +285,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return predict_in_spark(self._get_fitted(), X)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict(self._get_fitted(), X)
 
-    def predict_proba(self, X: TableLike) -> Floats:
+    def predict_proba(self, X: Table) -> npt.NDArray[np.float64]:
         """Return the posterior probability of each class.
 
         Parameters
@@ -302,7 +310,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return predict_in_spark(self._get_fitted(), X, probabilities=True)  # type: ignore[no-any-return]  # a DataFrame
         return scoring.predict_posteriors(self._get_fitted(), X)
 
-    def predict_log_proba(self, X: TableLike) -> Floats:
+    def predict_log_proba(self, X: Table) -> npt.NDArray[np.float64]:
         """Return the log posterior of each class.
 
         Parameters
@@ -319,7 +327,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
 
     def predict_set(
-        self, X: TableLike, coverage: float = 0.9, *, per_class: bool = False, allow_empty: bool = True
+        self, X: Table, coverage: float = 0.9, *, per_class: bool = False, allow_empty: bool = True
     ) -> PredictionSets:
         """Return for each row a set of classes that contains the true class with the given probability.
 
@@ -366,11 +374,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict_batches(
         self,
-        X: TableLike,
+        X: Table,
         *,
         probabilities: bool = False,
         coverage: float | None = None,
-        output_format: FileKind | None = None,
+        output_format: Literal["csv", "tsv", "json", "parquet"] | None = None,
     ) -> Iterator[pa.Table]:
         """Predict rows of any number, in batches.
 
@@ -397,13 +405,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def predict_to(
         self,
-        path: str | os.PathLike[str],
-        X: TableLike,
+        path: Path,
+        X: Table,
         *,
         probabilities: bool = False,
         coverage: float | None = None,
         table: str | None = None,
-        if_exists: IfExists = "fail",
+        if_exists: Literal["fail", "replace", "append"] = "fail",
     ) -> int:
         """Write rows with their predictions to a file or a database table, atomically.
 
@@ -436,7 +444,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             fitted, path, X, probabilities=probabilities, coverage=coverage, table=table, if_exists=if_exists
         )
 
-    def score(self, X: TableLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> float:
+    def score(self, X: Table, y: Labels, sample_weight: Weights | None = None) -> float:
         """Return the accuracy on labeled rows.
 
         Parameters
@@ -459,7 +467,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         fitted = self._get_fitted()
         return evaluate.compute_accuracy(fitted, fit.open_examples(fitted, X, y, sample_weight))
 
-    def explain(self, X: TableLike, by: str = "column") -> Explanation:
+    def explain(self, X: Table, by: Literal["column", "block"] = "column") -> Explanation:
         """Explain the prediction of each row by the evidence of each column, in decibans.
 
         Parameters
@@ -492,10 +500,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def partial_fit(
         self,
-        X: TableLike,
-        y: ColumnLike,
-        classes: Any = None,
-        sample_weight: ColumnLike | None = None,
+        X: Table,
+        y: Labels,
+        classes: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -544,9 +552,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def forget(
         self,
-        X: TableLike,
-        y: ColumnLike,
-        sample_weight: ColumnLike | None = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -583,7 +591,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             update.forget(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
         )
 
-    def plan(self, X: TableLike, y: str, sample_weight: str | None = None) -> Plan:
+    def plan(self, X: Table, y: str, sample_weight: str | None = None) -> Plan:
         """Choose the schema on a sample, so that rows can be counted in other processes or machines.
 
         Parameters
@@ -653,9 +661,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def retune(
         self,
-        X: TableLike,
-        y: ColumnLike,
-        sample_weight: ColumnLike | None = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         already_learned: bool = True,
         max_seconds: float | None = None,
@@ -686,9 +694,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def conformalize(
         self,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         already_learned: bool = True,
     ) -> Self:
@@ -721,9 +729,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def shard(
         self,
-        X: TableLike,
-        y: ColumnLike,
-        sample_weight: ColumnLike | None = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         query: str | None = None,
         table: str | None = None,
@@ -759,8 +767,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def release(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Labels,
         *,
         epsilon: float,
         bounds: Mapping[str, Any],
@@ -807,7 +815,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return self.from_fitted(release(self._settings(), X, y, epsilon, bounds, random_state))
 
-    def with_prior(self, prior: Any) -> Self:
+    def with_prior(self, prior: Prior | Empirical | Uniform) -> Self:
         """Return the classifier with another prior and the same likelihoods.
 
         Parameters
@@ -855,7 +863,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- decisions
 
     def decide(
-        self, X: TableLike, loss: Any = None, *, reject: float | None = None, coverage: float | None = None
+        self,
+        X: Table,
+        loss: Loss | Costs | None = None,
+        *,
+        reject: float | None = None,
+        coverage: float | None = None,
     ) -> Decisions:
         """Return the decision with the least expected loss for each row.
 
@@ -901,7 +914,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(scoring.decide_table(fitted, table, costs, coverage=coverage), X)
 
     def decide_batches(
-        self, X: TableLike, loss: Any = None, *, reject: float | None = None, output_format: FileKind | None = None
+        self,
+        X: Table,
+        loss: Loss | Costs | None = None,
+        *,
+        reject: float | None = None,
+        output_format: Literal["csv", "tsv", "json", "parquet"] | None = None,
     ) -> Iterator[pa.Table]:
         """Decide rows of any number, in batches.
 
@@ -925,13 +943,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def decide_to(
         self,
-        path: str | os.PathLike[str],
-        X: TableLike,
-        loss: Any = None,
+        path: Path,
+        X: Table,
+        loss: Loss | Costs | None = None,
         *,
         reject: float | None = None,
         table: str | None = None,
-        if_exists: IfExists = "fail",
+        if_exists: Literal["fail", "replace", "append"] = "fail",
     ) -> int:
         """Write rows with their decisions to a file or a database table, atomically.
 
@@ -957,8 +975,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return scoring.decide_to(self._get_fitted(), path, X, loss, reject=reject, table=table, if_exists=if_exists)
 
-    def risk(self, X: TableLike, loss: Any = None) -> Floats:
-        """Return the expected loss of every decision.
+    def risk(self, X: Table, loss: Loss | Costs | None = None) -> npt.NDArray[np.float64]:
+        r"""Return the expected loss of every decision.
 
         Parameters
         ----------
@@ -971,13 +989,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         ndarray of shape (rows, decisions)
             Columns in the order of the decisions of the loss.
+
+        Notes
+        -----
+        The risk of decision d is its loss L, weighted by the posterior of each class c:
+
+        .. math:: R(d \mid x) = \sum_c L(d, c) \, P(c \mid x)
         """
         fitted = self._get_fitted()
         table = scoring.table_of(fitted, X)
         posterior = scoring.predict_posteriors(fitted, table)
         return compute_risks(posterior, scoring.loss_for(fitted, loss), scoring.column_of(table))
 
-    def coverage_curve(self, X: TableLike, y: ColumnLike, loss: Any = None) -> CoverageCurve:
+    def coverage_curve(self, X: Table, y: Labels, loss: Loss | Costs | None = None) -> CoverageCurve:
         """Return the share of decided rows and their cost, for every cost of rejecting a row.
 
         Parameters
@@ -1003,7 +1027,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         costs = compute_incurred_costs(decisions, truths, scoring.column_of(rows.table))
         return remember_library(CoverageCurve.from_decisions(decisions, costs), X, self)
 
-    def threshold(self, loss: Any = None, positive: Any = None) -> Threshold:
+    def threshold(self, loss: Loss | Costs | None = None, positive: Any = None) -> Threshold:
         """Return the decision threshold for two classes, on likelihood ratio, odds and posterior.
 
         Parameters
@@ -1025,7 +1049,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         first = labels[-1] if positive is None else positive
         if first not in labels:
             raise UsageError(
-                "not a known class", remedy=("choose from ", Labels(labels)), parameter=Argument("positive", first)
+                "not a known class", remedy=("choose from ", ShownLabels(labels)), parameter=Argument("positive", first)
             )
         place = labels.index(first)
         prior = float(np.exp(fitted.model.log_prior[place]))
@@ -1035,7 +1059,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- evaluation and diagnosis
 
     def evaluate(
-        self, X: TableLike, y: ColumnLike, sample_weight: ColumnLike | None = None, *, loss: Any = None
+        self, X: Table, y: Labels, sample_weight: Weights | None = None, *, loss: Loss | Costs | None = None
     ) -> Evaluation:
         """Return all metrics on held-out rows: accuracy, log-loss, ROC AUC, calibration, confusion matrix and costs.
 
@@ -1074,12 +1098,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def cross_validate(
         self,
-        X: TableLike,
-        y: ColumnLike,
-        sample_weight: ColumnLike | None = None,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         folds: int = 5,
-        loss: Any = None,
+        loss: Loss | Costs | None = None,
         hold_out_last: float | None = None,
         max_seconds: float | None = None,
     ) -> Evaluation:
@@ -1131,7 +1155,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(found, X)
 
     def leave_one_out(
-        self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
+        self, X: Table | None = None, y: Labels | None = None, sample_weight: Weights | None = None
     ) -> LeaveOneOut:
         """Return the leave-one-out predictions of the training rows: exact, in one pass over them.
 
@@ -1155,8 +1179,51 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return evaluate.evaluate_left_out(fitted, rows)  # type: ignore[return-value]  # rows stay there
         return remember_library(evaluate.score_left_out(fitted, *evaluate.read_learned_rows(fitted, rows)), X, self)
 
+    def label_issues(
+        self,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
+        *,
+        min_probability: float = MIN_PROBABILITY,
+        already_learned: bool = True,
+    ) -> LabelIssues:
+        """Find rows whose label is probably wrong, the most probable errors first.
+
+        Each training row is scored without itself. The rate of wrong labels is estimated for each pair of classes. So
+        a row that is hard to classify is not an issue, unless its label is rarer in such rows than wrong labels are.
+
+        Parameters
+        ----------
+        X : table, default=None
+            Labeled rows. None: the rows of the last `fit`, if nothing was learned since. They are held in memory.
+        y : array-like or str, default=None
+            Labels, or the name of the label column.
+        sample_weight : array-like or str, default=None
+            Weights with which the rows were learned.
+        min_probability : float, default=0.2
+            Smallest probability of a wrong label for an issue. Use the cost of a check divided by the cost of an
+            overlooked error.
+        already_learned : bool, default=True
+            True if the classifier has learned these rows: each row is then left out when it is scored.
+
+        Returns
+        -------
+        LabelIssues
+            The rows, each with its suggested label, the probability of an error, and the evidence.
+
+        See Also
+        --------
+        forget : Remove rows from a classifier.
+        leave_one_out : Posteriors of all training rows.
+        """
+        rows = self._examples(X, y, sample_weight)
+        with rows.locate_errors():
+            found = find_label_issues(self._get_fitted(), rows, min_probability, already_learned)
+        return remember_library(found, X, self)
+
     def diagnose(
-        self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
+        self, X: Table | None = None, y: Labels | None = None, sample_weight: Weights | None = None
     ) -> Diagnosis:
         """Find violated assumptions of plain Bayes, their cost in leave-one-out bits per row, and remedies.
 
@@ -1179,7 +1246,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
 
     def importance(
-        self, X: TableLike | None = None, y: ColumnLike | None = None, sample_weight: ColumnLike | None = None
+        self, X: Table | None = None, y: Labels | None = None, sample_weight: Weights | None = None
     ) -> Importance:
         """Return the importance of each column: the mean size of its evidence, and its gain in bits.
 
@@ -1214,9 +1281,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def select_columns(
         self,
         k: int | None = None,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
     ) -> list[str]:
         """Return the columns that together predict the class best, most informative first.
 
@@ -1247,7 +1314,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError(f"expected an integer from 0 to {width} (all columns)", parameter=Argument("k", k))
         return [self.schema_.column_name(column) for column in self._select_positions(k, X, y, sample_weight)]
 
-    def estimate_prior(self, X: TableLike, level: float = 0.95) -> EstimatedPrior:
+    def estimate_prior(self, X: Table, level: float = 0.95) -> EstimatedPrior:
         """Estimate the class shares of unlabeled rows, by expectation maximization (EM).
 
         The estimate needs calibrated posteriors; a warning is issued if they may be uncalibrated.
@@ -1274,7 +1341,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         shares = estimate_shares(posterior, np.exp(fitted.log_prior), fitted.classes, level, error)
         return remember_library(shares, X)
 
-    def bayes_error(self, loss: Any = None, n_samples: int = 100_000, random_state: int = 0) -> BayesRiskEstimate:
+    def bayes_error(
+        self, loss: Loss | Costs | None = None, n_samples: int = 100_000, random_state: int = 0
+    ) -> BayesRiskEstimate:
         """Estimate the Bayes error as if the model were true, with the leave-one-out error for comparison.
 
         Each column has the family that the model uses, with weight 1. The result is exact for a single column that is
@@ -1307,12 +1376,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def report(
         self,
-        path: str | os.PathLike[str] | None = None,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        path: Path | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
-        loss: Any = None,
+        loss: Loss | Costs | None = None,
         title: str | None = None,
         examples: int = 3,
     ) -> Report:
@@ -1373,15 +1442,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- model contents
 
     @overload
-    def evidence(self, X: TableLike) -> Evidence: ...
+    def evidence(self, X: Table) -> Evidence: ...
 
     @overload
-    def evidence(self, X: TableLike, by: Literal["block"]) -> Evidence: ...
+    def evidence(self, X: Table, by: Literal["block"]) -> Evidence: ...
 
     @overload
-    def evidence(self, X: TableLike, by: Literal["column"]) -> ColumnEvidence: ...
+    def evidence(self, X: Table, by: Literal["column"]) -> ColumnEvidence: ...
 
-    def evidence(self, X: TableLike, by: str = "block") -> Evidence | ColumnEvidence:
+    def evidence(self, X: Table, by: Literal["block", "column"] = "block") -> Evidence | ColumnEvidence:
         """Return the evidence of each block, or of each column, for each class: the terms of the log joint.
 
         Parameters
@@ -1409,7 +1478,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         found = evidence if by == "block" else compute_column_evidence(fitted.model, table, evidence)
         return remember_library(found, X)
 
-    def log_joint(self, X: TableLike) -> Floats:
+    def log_joint(self, X: Table) -> npt.NDArray[np.float64]:
         """Return log P(row, class), the log posterior before normalization.
 
         Parameters
@@ -1423,7 +1492,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return scoring.score_rows(self._get_fitted(), X, lambda joint, prior: joint, full=True)
 
-    def log_density(self, X: TableLike) -> Floats:
+    def log_density(self, X: Table) -> npt.NDArray[np.float64]:
         """Return log P(row) according to plain Bayes: very low for outliers.
 
         Parameters
@@ -1441,7 +1510,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
 
-    def predict_interval(self, X: TableLike, level: float = 0.95) -> scoring.Intervals:
+    def predict_interval(self, X: Table, level: float = 0.95) -> scoring.Intervals:
         """Return confidence intervals of the posteriors, given the number of training rows.
 
         They come from the delta method on the log-odds of each class against all others. A given prior has no error,
@@ -1502,7 +1571,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(list_top_words(fitted.plain, fitted.class_index(label), n, column), self)
 
     def sample(
-        self, n_samples: int = 1, random_state: Any = None, *, label: Any = None, length: int | None = None
+        self,
+        n_samples: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        *,
+        label: Any = None,
+        length: int | None = None,
     ) -> Sample:
         """Sample rows from the model: a class from the prior, then each column from its family.
 
@@ -1531,7 +1605,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return remember_library(Sample(rows, labels, fitted.origin.target), self)
 
     def linear_form(self) -> Form:
-        """Return the model as a linear classifier: weights times features plus an intercept per class.
+        r"""Return the model as a linear classifier: weights times features plus an intercept per class.
 
         Returns
         -------
@@ -1542,15 +1616,27 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         ------
         UsageError
             If the model is not linear. The message names the column and the reason.
+
+        Notes
+        -----
+        The score of class c, and the log-odds of two classes, with weights w and intercepts b:
+
+        .. math:: s_c(x) = w_c^T x + b_c, \quad \log \frac{P(1 \mid x)}{P(0 \mid x)} = (w_1 - w_0)^T x + b_1 - b_0
         """
         return remember_library(form_of(self._get_fitted().model, quadratic=False), self)
 
     def quadratic_form(self) -> Form:
-        """Return the model as a quadratic classifier, for variances that differ between classes.
+        r"""Return the model as a quadratic classifier, for variances that differ between classes.
 
         Returns
         -------
         Form
+
+        Notes
+        -----
+        The score of class c, with the matrix :math:`Q_c`, the weights :math:`w_c` and the intercept :math:`b_c`:
+
+        .. math:: s_c(x) = x^T Q_c \, x + w_c^T x + b_c
         """
         return remember_library(form_of(self._get_fitted().model, quadratic=True), self)
 
@@ -1567,25 +1653,27 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- files and exports
 
-    def save(self, path: str | os.PathLike[str], note: str | None = None) -> None:
+    def save(self, path: Path, note: str | None = None) -> None:
         """Save the classifier to a model file (.dcb), which holds data and no code. `deciban.load` reads it.
 
         Parameters
         ----------
         path : str or path-like
-            File name. An existing file is replaced atomically.
+            File name. An existing file is replaced atomically, but not the model of a learning service: save to
+            another name and use ``deciban upgrade``.
         note : str or None, default=None
             Note to store with the time, the number of rows and the versions of deciban, NumPy and Python;
             `deciban inspect` shows them. With None, those of the file that was loaded are kept, if any. Without them,
             equal classifiers give equal bytes.
         """
         fitted = self._get_fitted()
+        check_no_service(path)
         if note is not None:
             fitted = fitted.with_about(describe_fit(fitted.counts.rows, note))
         model_file.save(path, fitted)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: Path) -> Self:
         """Load a classifier from a model file; see `deciban.load`.
 
         Parameters
@@ -1771,7 +1859,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     # --- fitted state: one value, `fitted_`, replaced as a whole
 
     @property
-    def classes_(self) -> LabelArray:
+    def classes_(self) -> npt.NDArray[Any]:
         """Classes, sorted, with the type of the labels."""
         return self._get_fitted().classes
 
@@ -1881,7 +1969,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tags
 
 
-def load(path: str | os.PathLike[str]) -> BayesClassifier:
+def load(path: Path) -> BayesClassifier:
     """Load a classifier from a model file.
 
     The loaded classifier can predict, learn more rows, forget rows and be merged. Training rows are not in the file.
@@ -1922,7 +2010,7 @@ def load(path: str | os.PathLike[str]) -> BayesClassifier:
 
 
 def merge(
-    models: Sequence[BayesClassifier | bytes | str | os.PathLike[str]],
+    models: Sequence[BayesClassifier | bytes | Path],
     *,
     force: bool = False,
     names: Sequence[str] | None = None,
@@ -2017,7 +2105,7 @@ def count_batches(batches: Iterable[Any], plan: Plan) -> bytes:
     return plan.count(batches)
 
 
-def _load_fitted(model: BayesClassifier | bytes | str | os.PathLike[str], name: str) -> Fitted:
+def _load_fitted(model: BayesClassifier | bytes | Path, name: str) -> Fitted:
     if isinstance(model, bytes):
         return model_file.from_content(model, name)
     if not isinstance(model, BayesClassifier | str | os.PathLike):

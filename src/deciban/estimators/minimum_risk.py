@@ -1,9 +1,12 @@
 """Least-cost decisions with any scikit-learn classifier: `MinimumRisk`, `mean_cost` and `cost_scorer`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
@@ -13,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban.decisions.decide import Decisions, choose_decisions, collect_costs, compute_incurred_costs
 from deciban.decisions.loss import Loss
-from deciban.errors import Argument, DataError, Labels, UsageError
+from deciban.errors import Argument, DataError, Labels as ShownLabels, UsageError
 from deciban.sources.open import open_table
 from deciban.tables.labels import encode_labels
+from deciban.typing import Costs, Labels, Table
 from deciban.util.arrays import Codes, Floats
 
 
@@ -65,12 +69,12 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
     (331, 212)
     """
 
-    def __init__(self, estimator: Any, loss: Any = None, *, reject: float | None = None) -> None:
+    def __init__(self, estimator: Any, loss: Loss | Costs | None = None, *, reject: float | None = None) -> None:
         self.estimator = estimator
         self.loss = loss
         self.reject = reject
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Table, y: Labels, **fit_params: Any) -> Self:
         """Fit the estimator.
 
         Parameters
@@ -114,7 +118,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         loss = loss.for_classes(list(self.classes_))
         return loss if self.reject is None else loss.with_reject(self.reject)
 
-    def decide(self, X: Any, costs: Any = None) -> Decisions:
+    def decide(self, X: Table, costs: Table | None = None) -> Decisions:
         """Return the decisions with the least expected cost, and their risks.
 
         Parameters
@@ -132,7 +136,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         return choose_decisions(self.predict_proba(X), self.loss_, _make_cost_finder(self.loss_, costs, X))
 
-    def predict(self, X: Any, costs: Any = None) -> Any:
+    def predict(self, X: Table, costs: Table | None = None) -> npt.NDArray[Any]:
         """Return the decision with the least expected cost for each row.
 
         Parameters
@@ -149,7 +153,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         return self.decide(X, costs).decision
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Table) -> npt.NDArray[np.float64]:
         """Return the class probabilities of the estimator.
 
         Parameters
@@ -165,7 +169,9 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, costs: Any = None) -> float:
+    def score(
+        self, X: Table, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None, costs: Table | None = None
+    ) -> float:
         """Return the negative mean cost of the decisions.
 
         Parameters
@@ -187,7 +193,7 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         decisions = self.decide(X, costs)
         truths = _encode_known(y, self.classes_, len(decisions))
         spent = compute_incurred_costs(decisions, truths, _make_cost_finder(self.loss_, costs, X))
-        return -float(np.average(spent, weights=sample_weight))
+        return -_average(spent, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata requests of this classifier and of the `fit` of the estimator.
@@ -202,7 +208,14 @@ class MinimumRisk(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
 
-def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None, costs: Any = None) -> float:
+def mean_cost(
+    y_true: Labels,
+    y_pred: Labels,
+    *,
+    loss: Loss | Costs,
+    sample_weight: npt.ArrayLike | None = None,
+    costs: Table | None = None,
+) -> float:
     """Return the mean cost of decisions, given the true classes.
 
     Parameters
@@ -255,10 +268,10 @@ def mean_cost(y_true: Any, y_pred: Any, *, loss: Any, sample_weight: Any = None,
     table = collect_costs(given, len(truths), _make_cost_finder(given, costs))
     places = [given.decision_index(label) for label in decided], [given.class_index(label) for label in truths]
     spent = table[np.arange(len(truths)) if len(table) > 1 else 0, *places]
-    return float(np.average(spent, weights=sample_weight))
+    return _average(spent, sample_weight)
 
 
-def cost_scorer(loss: Any) -> Any:
+def cost_scorer(loss: Loss | Costs) -> Any:
     """Create a scikit-learn scorer: the negative mean cost of the predictions.
 
     With metadata routing, `cost_scorer(loss).set_score_request(costs=True)` accepts costs that vary by row.
@@ -291,13 +304,18 @@ def cost_scorer(loss: Any) -> Any:
     return make_scorer(mean_cost, greater_is_better=False, loss=Loss.from_costs(loss))
 
 
+def _average(costs: Floats, sample_weight: npt.ArrayLike | None) -> float:
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return float(np.average(costs, weights=weights))
+
+
 def _encode_known(y: Any, classes: Any, rows: int) -> Codes:
     """Return the index of each label among the classes; raise a DataError for missing and unknown labels."""
     labels = encode_labels(y, rows)
     places = labels.places_among(classes)
     if (places < 0).any():
         unknown = labels.label(int(places.argmin()))  # an unknown label rather than a missing one
-        raise DataError((f"the label {unknown!r} is not one of the classes ", Labels(classes.tolist())))
+        raise DataError((f"the label {unknown!r} is not one of the classes ", ShownLabels(classes.tolist())))
     return places
 
 

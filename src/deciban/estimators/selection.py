@@ -1,6 +1,8 @@
 """Feature selection by evidence, as a scikit-learn transformer."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -9,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.estimators.classifier import BayesClassifier
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Labels, Table, Weights
 from deciban.util.arrays import Flags
 
 
@@ -48,11 +50,11 @@ class EvidenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # s
     ((150, 2), [False, False, True, True])
     """
 
-    def __init__(self, k: int | None = None, *, estimator: Any = None) -> None:
+    def __init__(self, k: int | None = None, *, estimator: BayesClassifier | None = None) -> None:
         self.k = k
         self.estimator = estimator
 
-    def fit(self, X: TableLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> Self:
+    def fit(self, X: Table, y: Labels, sample_weight: Weights | None = None) -> Self:
         """Select the columns.
 
         Parameters

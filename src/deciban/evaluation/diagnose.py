@@ -4,6 +4,8 @@ Dependence within the classes is tested by a chi-square with exact moments (`com
 tables too.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -345,7 +347,18 @@ class Diagnosis(Result):
         return found
 
     def summary(self, argument: Callable[[Part], str] = str) -> str:
-        """Return all findings and remedies as text; argument: how arguments and families are written."""
+        """Return all findings and remedies as text.
+
+        Parameters
+        ----------
+        argument : callable, default=str
+            Function that renders arguments and families.
+
+        Returns
+        -------
+        str
+            The same text as printing it, with remedies for Python by default.
+        """
         tuned = self.after.given_tuning
         lines = ["leave-one-out               plain" + ("   tuned (given the tuning)" if tuned else "")]
         for name, before, after in self._metrics():
@@ -392,7 +405,15 @@ class Diagnosis(Result):
     def remedies(self, argument: Callable[[Part], str] = str) -> list[str]:
         """Return what was or can be done about dependent columns, one sentence each.
 
-        argument: how arguments and families are written.
+        Parameters
+        ----------
+        argument : callable, default=str
+            Function that renders arguments and families.
+
+        Returns
+        -------
+        list of str
+            Sentences, the most useful remedy first.
         """
         if self.after.given_tuning and self.saved_bits > 0.0:
             saved = f"save {self.saved_bits:.4f} bits per row compared with plain Bayes"
@@ -424,7 +445,12 @@ class Diagnosis(Result):
         return columns | {name: [line[name] for line in lines] for name in names}
 
     def to_dict(self, argument: Callable[[Part], str] = str) -> dict[str, Any]:
-        """Return all findings as plain values; argument: how remedies write arguments and families.
+        """Return all findings as plain values.
+
+        Parameters
+        ----------
+        argument : callable, default=str
+            Function that renders arguments and families in remedies.
 
         Returns
         -------

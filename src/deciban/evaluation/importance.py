@@ -1,5 +1,7 @@
 """Importance of each column over many rows, and selection of the most informative columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,7 +54,7 @@ MAX_COLUMNS_PRINTED = 30
 
 @dataclass(frozen=True, repr=False)
 class Importance(Result):
-    """Importance of each column over many rows; print it.
+    r"""Importance of each column over many rows; print it.
 
     `BayesClassifier.importance` returns it. The columns are in the order of the model; `order` sorts them. `to_frame`
     returns ``column``, ``decibans`` and ``bits``, the most important column first.
@@ -77,6 +79,19 @@ class Importance(Result):
     deciban.plot.ImportanceDisplay : The same as a picture.
     BayesClassifier.explain : Evidence of each column in single rows.
     BayesClassifier.select_columns : Columns that are most informative together.
+
+    Notes
+    -----
+    Over n rows, with the evidence :math:`e_{ij}` of column j for the predicted class against the second best, and
+    the posterior without the column:
+
+    .. math::
+
+        \mathrm{decibans}_j = \frac{1}{n} \sum_i | e_{ij} |
+
+    .. math::
+
+        \mathrm{bits}_j = \frac{1}{n} \sum_i \log_2 \frac{P(y_i \mid x_i)}{P(y_i \mid x_i \setminus x_{ij})}
 
     Examples
     --------

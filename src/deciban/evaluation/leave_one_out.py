@@ -1,5 +1,7 @@
 """Exact leave-one-out: every training row is scored by a model that has not learned it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any

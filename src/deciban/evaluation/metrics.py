@@ -1,5 +1,7 @@
 """Metrics of posteriors and decisions on labeled rows, as sums that add up over batches and folds."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,7 +74,7 @@ class Ranking:
     histograms: Floats | None = None
     too_large: bool = False
 
-    def __add__(self, other: "Ranking") -> "Ranking":
+    def __add__(self, other: Ranking) -> Ranking:
         """Return the ranking of both sets of rows."""
         both = Ranking(
             np.concatenate([self.posterior, other.posterior]),
@@ -87,19 +89,19 @@ class Ranking:
         return both._without_rows(self._count_log_odds() + other._count_log_odds())
 
     @property
-    def compact(self) -> "Ranking":
+    def compact(self) -> Ranking:
         """The same ranking with histograms instead of rows, if these are smaller."""
         if self.labels.size <= 2 * BINS:
             return self
         return self._without_rows(self._count_log_odds() if self.posterior.shape[1] <= MAX_BINNED_CLASSES else None)
 
-    def _without_rows(self, histograms: Floats | None) -> "Ranking":
+    def _without_rows(self, histograms: Floats | None) -> Ranking:
         """Return a ranking of histograms only; without them, one that is too large."""
         none: Any = slice(0, 0)
         rows = self.posterior[none], self.labels[none], self.weights[none]
         return Ranking(*rows, histograms, too_large=histograms is None)
 
-    def among(self, places: Integers, classes: int) -> "Ranking":
+    def among(self, places: Integers, classes: int) -> Ranking:
         """Return the ranking among more classes, the present ones at `places`; the others have posterior 0."""
         posterior = np.zeros((self.labels.size, classes))
         posterior[:, places] = self.posterior
@@ -205,7 +207,7 @@ class Calibration(Result):
     @classmethod
     def from_posterior(
         cls, posterior: Floats, labels: Codes, weights: Floats, bins: int = CALIBRATION_BINS
-    ) -> "Calibration":
+    ) -> Calibration:
         """Return the calibration of rows with these posteriors, true classes and weights."""
         best = posterior.argmax(axis=1)
         top = posterior[np.arange(len(best)), best]
@@ -213,7 +215,7 @@ class Calibration(Result):
         parts = (weights, weights * top, weights * (best == labels))
         return cls(np.stack([np.bincount(place, part, bins).astype(np.float64) for part in parts]))
 
-    def __add__(self, other: "Calibration") -> "Calibration":
+    def __add__(self, other: Calibration) -> Calibration:
         """Return the calibration of both sets of rows."""
         return Calibration(self.sums + other.sums)
 
@@ -267,7 +269,7 @@ class Calibration(Result):
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result):
-    """Metrics of posteriors and decisions on labeled rows; print it for a summary.
+    r"""Metrics of posteriors and decisions on labeled rows; print it for a summary.
 
     The metrics are the same for held-out rows, for cross-validation and for leave-one-out. Evaluations of two sets of
     rows add up with ``+``. `BayesClassifier.evaluate`, `BayesClassifier.cross_validate` and `LeaveOneOut.evaluate`
@@ -307,6 +309,24 @@ class Evaluation(Result):
     --------
     LeaveOneOut : Posteriors of training rows, each scored without itself.
 
+    Notes
+    -----
+    For n rows with true classes :math:`y_i`, where :math:`[y_i = c]` is 1 if true, else 0 (for two classes, the Brier
+    score is half of this sum). The calibration error has :math:`n_k` rows in bin k, a share :math:`o_k` of which is
+    predicted correctly, with the mean probability :math:`p_k`:
+
+    .. math::
+
+        \mathrm{log\ loss} = - \frac{1}{n} \sum_i \log P(y_i \mid x_i)
+
+    .. math::
+
+        \mathrm{Brier\ score} = \frac{1}{n} \sum_i \sum_c \left( P(c \mid x_i) - [y_i = c] \right)^2
+
+    .. math::
+
+        \mathrm{calibration\ error} = \sum_k \frac{n_k}{n} \, | o_k - p_k |
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -336,7 +356,7 @@ class Evaluation(Result):
     @classmethod
     def from_posterior(
         cls, posterior: Floats, labels: Codes, weights: Floats, classes: LabelArray, unknown: float, loss: Loss | None
-    ) -> "Evaluation":
+    ) -> Evaluation:
         """Compute the metrics of rows with these posteriors.
 
         Parameters
@@ -387,7 +407,7 @@ class Evaluation(Result):
             decision_counts=counts.astype(np.float64).reshape(size, len(names)),
         )
 
-    def __add__(self, other: "Evaluation") -> "Evaluation":
+    def __add__(self, other: Evaluation) -> Evaluation:
         """Return the metrics of both sets of rows; their classes may differ."""
         classes = np.union1d(self.classes, other.classes)
         confusion = np.zeros((classes.size, classes.size))
@@ -420,7 +440,7 @@ class Evaluation(Result):
         )
 
     @property
-    def compact(self) -> "Evaluation":
+    def compact(self) -> Evaluation:
         """The same metrics in little memory: the ROC AUC is then exact to a hundredth of a nat of log-odds."""
         return replace(self, ranking=self.ranking.compact)
 

@@ -1,5 +1,7 @@
 """Risk of a classifier if its generative model were true."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -372,6 +372,14 @@ def diagnose_rows(fitted: Fitted, rows: Examples) -> Diagnosis:
     return diagnose(fitted.model, before, after, *some)
 
 
+def is_learned(fitted: Fitted, rows: Examples) -> bool:
+    """Return True if these are all training rows, or a set that was learned at once."""
+    recount = _Recount(fitted)
+    for piece in rows.pieces():
+        recount.add(piece)
+    return recount.is_known
+
+
 class _Recount:
     """Counts rows as the model counted its own, as long as they may be the training rows."""
 

@@ -1,5 +1,7 @@
 """Evidence by column: own block, share of joint blocks and correction; labels of cells and blocks."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -266,7 +268,7 @@ class Block:
     auxiliary: bool
 
     @classmethod
-    def of(cls, model: Model, block: int) -> "Block":
+    def of(cls, model: Model, block: int) -> Block:
         group, place = model.schema.group_of_block(block)
         here = model.schema.groups[group]
         columns = here.columns if here.family.joint else here.columns[place : place + 1]

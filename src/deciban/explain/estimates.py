@@ -1,5 +1,7 @@
 """Estimated parameters of a model as tables, and the number of its free parameters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import floor, inf, log10, prod
@@ -117,7 +119,7 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
     prior: dict[Any, float]
 
     @classmethod
-    def from_model(cls, model: Model) -> "Estimates":
+    def from_model(cls, model: Model) -> Estimates:
         """Collect the estimates of a model."""
         found = {}
         estimated = [likelihood.estimates() for likelihood in model.likelihoods]
@@ -261,7 +263,7 @@ class ParameterCount(Result):
     numbers: int
 
     @classmethod
-    def from_counts(cls, counts: Counts, plain: Model, model: Model) -> "ParameterCount":
+    def from_counts(cls, counts: Counts, plain: Model, model: Model) -> ParameterCount:
         """Count the parameters of a model and of plain Bayes, both estimated from these counts."""
         classes = counts.classes.size
         tuned = int(((model.weights != 1.0) & (model.weights != 0.0)).sum()) + (classes - 1 if model.bias.any() else 0)

@@ -1,5 +1,7 @@
 """Explanations of predictions: `Explanation`, evidence by column or by block, as text, table and plain data."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
@@ -43,7 +45,7 @@ from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
 from deciban.model.model import Evidence, Model
 from deciban.model.partial_rows import MissingAdjustment
 from deciban.tables.table import Table
-from deciban.util.arrays import Flags, Floats, Integers
+from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.results import Part, Result
 from deciban.util.text_tables import DECIBANS, DEFAULT_WIDTH, count_noun, format_class, line_width
 
@@ -67,6 +69,8 @@ class Explanation(Result):
         The rows, with the columns of the model.
     by : {"column", "block"}, default="column"
         Unit of the evidence in `to_dict`, `summary` and `to_frame`.
+    against : ndarray of int or None, default=None
+        Index of the class that the most probable class of each row is compared with. None: the second-best class.
 
     See Also
     --------
@@ -93,9 +97,10 @@ class Explanation(Result):
     model: Model
     table: Table
     by: str = "column"
+    against: Codes | None = None
 
     @classmethod
-    def from_model(cls, model: Model, table: Table, by: str = "column") -> "Explanation":
+    def from_model(cls, model: Model, table: Table, by: str = "column") -> Explanation:
         """Explain rows with a model.
 
         Parameters
@@ -154,10 +159,10 @@ class Explanation(Result):
         return self.evidence.impossible
 
     @cached_property
-    def _cache(self) -> "dict[int, _Row]":
+    def _cache(self) -> dict[int, _Row]:
         return {}
 
-    def _row(self, row: int) -> "_Row":
+    def _row(self, row: int) -> _Row:
         """Return the intermediate results of a row; those of the last row are cached."""
         found = self._cache.get(row)
         if found is None:
@@ -167,12 +172,16 @@ class Explanation(Result):
         return found
 
     def _order(self, row: int) -> Integers:
-        """Return the classes, most probable first; raise a UsageError if there is no such row."""
+        """Return the classes: the most probable one, that of `against`, and the others by probability."""
         if not 0 <= row < self.table.rows:
             raise UsageError(
                 f"the table has {count_noun(self.table.rows, 'row')}, numbered from 0", parameter=Argument("row", row)
             )
-        return np.argsort(-self._log_posterior[row], kind="stable")
+        order = np.argsort(-self._log_posterior[row], kind="stable")
+        if self.against is None or order[0] == self.against[row]:
+            return order
+        rest = order[1:]
+        return np.array([order[0], self.against[row], *rest[rest != self.against[row]]])
 
     def calculation(self, row: int, width: int = DEFAULT_WIDTH, *, evidence: bool = True) -> str:
         """Return the textbook calculation as text, and the evidence of each block in decibans.

@@ -1,5 +1,7 @@
 """Evidence of the words of a text, and the most characteristic words of a class."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

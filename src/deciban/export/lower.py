@@ -51,7 +51,7 @@ MAX_COMBINATIONS = 1 << 16
 # Not all integers from this size on can be represented as doubles.
 MAX_EXACT = 1 << 53
 
-REMEDY = "use deciban itself, to_python() or to_javascript(), or fit again with another family"
+REMEDY = "export to Python or JavaScript, use deciban itself, or fit again with another family"
 
 
 def fit_as_categories(column: str) -> tuple[str | Argument, ...]:
@@ -308,11 +308,11 @@ def _fold_term(model: TermModel, block: Block, term: Term) -> Term:
     w = block.weight
     if isinstance(term, TextTerm):
         name = model.columns[term.column].name
-        tools = "deciban itself, to_python() or to_javascript()" if term.tokens.tokenizer is None else "deciban itself"
+        tools = "" if term.tokens.tokenizer is not None else "export to Python or JavaScript, "
         raise UsageError(
             f"{block.family} cannot be exported to SQL or ONNX",
             place=Where(column=name),
-            remedy=(f"use {tools}, or ", *fit_as_categories(name)),
+            remedy=(f"{tools}use deciban itself, or ", *fit_as_categories(name)),
         )
     if isinstance(term, TupleTerm):
         return _expand_tuples(model, block, term)

@@ -1,5 +1,7 @@
 """Family of flags: yes or no, where "no" is evidence too."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -35,7 +37,7 @@ MAX_DENSE_CELLS = 1 << 22
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(ColumnFamily):
-    """Flags: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
+    r"""Flags: a probability of 1 for each class and column, (ones + alpha) / (rows + 2 alpha).
 
     Absence is evidence too: a cell of 0 has the probability 1 - p. Each column is a separate block.
 
@@ -56,6 +58,12 @@ class Bernoulli(ColumnFamily):
     --------
     Categorical : More than two values.
     Multinomial : Counts instead of presence.
+
+    Notes
+    -----
+    Where :math:`m_c` of the :math:`n_c` cells of class c are 1:
+
+    .. math:: P(x \mid c) = p_c^x \, (1 - p_c)^{1 - x}, \quad p_c = \frac{m_c + \alpha}{n_c + 2 \alpha}
 
     Examples
     --------
@@ -113,7 +121,7 @@ class Bernoulli(ColumnFamily):
         if (statistic.total > possible).any():
             raise ValueError("there are more ones than rows")
 
-    def estimate(self, statistic: Totals) -> "BernoulliLikelihood":
+    def estimate(self, statistic: Totals) -> BernoulliLikelihood:
         alpha = np.array(self.alpha)[:, None, None] if isinstance(self.alpha, tuple) else self.alpha
         counts = np.stack([statistic.total.T, statistic.present.T - statistic.total.T], axis=-1)
         one, zero = np.ascontiguousarray(np.moveaxis(smooth_shares(counts, alpha), -1, 0))
@@ -143,7 +151,7 @@ class Bernoulli(ColumnFamily):
 
     def add_covariance(
         self,
-        whole: "BernoulliLikelihood",
+        whole: BernoulliLikelihood,
         statistic: Totals,
         cells: Numbers | SparseRows,
         weight: Floats,
@@ -182,7 +190,7 @@ class BernoulliLikelihood(BaseLikelihood):
         exchange.score(cells, self.threshold, out)
 
     @cached_property
-    def _exchange(self) -> "Exchange":
+    def _exchange(self) -> Exchange:
         return Exchange.of(self.one, self.zero, np.ones(len(self.one)))
 
     def lower(self, columns: ExportedColumns) -> Lowered:

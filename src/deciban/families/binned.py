@@ -1,5 +1,7 @@
 """Family of real numbers of any distribution, counted in bins."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +45,7 @@ MomentsAndBins = Combined[Moments, Bins]
 
 @dataclass(frozen=True, repr=False)
 class Binned(ColumnFamily):
-    """Numbers of any distribution: a histogram per class, (count + alpha) / (rows + alpha * occupied bins) / width.
+    r"""Numbers of any distribution: a histogram per class, (count + alpha) / (rows + alpha * occupied bins) / width.
 
     The width of a bin is a power of two: the bins of any two shards nest, and their counts merge exactly. Each column
     is a separate block.
@@ -65,6 +67,13 @@ class Binned(ColumnFamily):
     See Also
     --------
     Gaussian : Normally distributed numbers.
+
+    Notes
+    -----
+    Where :math:`n_{bc}` of the :math:`n_c` cells of class c are in the bin b of x, of width :math:`h_b`, and B bins are
+    occupied:
+
+    .. math:: p(x \mid c) = \frac{n_{bc} + \alpha}{(n_c + \alpha B) \, h_b}
 
     Examples
     --------
@@ -107,7 +116,7 @@ class Binned(ColumnFamily):
         moments, bins = questions.moments(numbers), questions.bins(numbers)
         return lambda: Combined((moments(), bins()))
 
-    def estimate(self, statistic: MomentsAndBins) -> "BinnedLikelihood":
+    def estimate(self, statistic: MomentsAndBins) -> BinnedLikelihood:
         moments, cells = statistic.parts
         overall = moments.merge_classes()
         varies = find_varying(overall.variance()[0], overall.mean[0])
@@ -133,7 +142,7 @@ class Binned(ColumnFamily):
         )
 
     def add_covariance(
-        self, whole: "BinnedLikelihood", statistic: MomentsAndBins, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: BinnedLikelihood, statistic: MomentsAndBins, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         codes = whole.codes(cells)
         for j, column in enumerate(whole.bins):
@@ -182,7 +191,7 @@ class BinnedLikelihood(BaseLikelihood):
     unseen: Unseen
 
     @classmethod
-    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> "BinnedLikelihood":
+    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> BinnedLikelihood:
         rows = []
         for j, column in enumerate(bins):
             padded = np.concatenate([column.table, np.zeros((len(column.table), 1))], axis=1)
@@ -211,7 +220,7 @@ class BinnedLikelihood(BaseLikelihood):
         return codes
 
     @cached_property
-    def _edges(self) -> "BinEdges":
+    def _edges(self) -> BinEdges:
         return BinEdges.of(self.bins, self.unseen)
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:

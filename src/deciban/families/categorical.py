@@ -1,5 +1,7 @@
 """Family of categories: one of a few values."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -49,7 +51,7 @@ PROPORTIONAL_ALPHAS = (2.0, 8.0, 32.0, 128.0)
 
 @dataclass(frozen=True, repr=False)
 class Categorical(ColumnFamily):
-    """Categories: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
+    r"""Categories: a probability of each value for each class, (count + alpha) / (rows + alpha * values).
 
     With `proportional`, alpha is multiplied by the share of the class in all rows. A value without rows then has
     no evidence, and the posterior of one value alone is the class shares among its rows and alpha rows of the overall
@@ -82,6 +84,13 @@ class Categorical(ColumnFamily):
     --------
     Bernoulli : Two values, 0 and 1.
     JointTable : Several columns together.
+
+    Notes
+    -----
+    The probability of value v in class c, where :math:`n_{vc}` of the :math:`n_c` rows of the class have it, and the
+    column has V values:
+
+    .. math:: P(v \mid c) = \frac{n_{vc} + \alpha}{n_c + \alpha V}
 
     Examples
     --------
@@ -197,7 +206,7 @@ class Categorical(ColumnFamily):
         if given is not None and not all(given.issuperset(levels.to_pylist()) for levels in statistic.levels):
             raise ValueError(f"{self!r:.60} has counts of a value that is not one of its levels")
 
-    def estimate(self, statistic: Levels) -> "CategoricalLikelihood":
+    def estimate(self, statistic: Levels) -> CategoricalLikelihood:
         levels, counts = list(statistic.levels), list(statistic.tables)
         if self.levels is not None:
             given = as_values(pa.array(self.levels))
@@ -219,7 +228,7 @@ class Categorical(ColumnFamily):
 
     def add_covariance(
         self,
-        whole: "CategoricalLikelihood",
+        whole: CategoricalLikelihood,
         statistic: Levels,
         cells: Numbers | list[pa.Array],
         weight: Floats,
@@ -377,7 +386,7 @@ class CategoricalLikelihood(BaseLikelihood):
     alpha: float
     unseen: Unseen
     proportional: bool
-    whole: "WholeNumbers | None"
+    whole: WholeNumbers | None
     part: Part | None = None
 
     @classmethod
@@ -511,7 +520,7 @@ class WholeNumbers:
     code_of: Codes
 
     @classmethod
-    def of(cls, levels: list[pa.Array]) -> "WholeNumbers | None":
+    def of(cls, levels: list[pa.Array]) -> WholeNumbers | None:
         if not all(pa.types.is_int64(column.type) and len(column) for column in levels):
             return None
         numbers = [column.to_numpy() for column in levels]

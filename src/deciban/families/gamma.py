@@ -1,5 +1,7 @@
 """Family of waiting times and other positive amounts with a long tail."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,7 +65,7 @@ AnyMoments = Moments | MomentValues
 
 @dataclass(frozen=True, repr=False)
 class Gamma(ColumnFamily):
-    """Amounts above 0, such as waiting times: a gamma distribution for each class, by maximum likelihood.
+    r"""Amounts above 0, such as waiting times: a gamma distribution for each class, by maximum likelihood.
 
     Each column is a separate block.
 
@@ -85,6 +87,16 @@ class Gamma(ColumnFamily):
     --------
     LogNormal : The other family of positive amounts.
     Poisson : Counts.
+
+    Notes
+    -----
+    With the shape :math:`k_c` and the rate :math:`\beta_c = k_c / \mathrm{mean}_c(x)`:
+
+    .. math:: p(x \mid c) = \frac{\beta_c^{k_c} \, x^{k_c - 1} \, e^{-\beta_c x}}{\Gamma(k_c)}
+
+    The shape of maximum likelihood solves, with the digamma function :math:`\psi`:
+
+    .. math:: \log k_c - \psi(k_c) = \log \mathrm{mean}_c(x) - \mathrm{mean}_c(\log x)
 
     Examples
     --------
@@ -128,7 +140,7 @@ class Gamma(ColumnFamily):
         logs = questions.moments([Logarithm(column) for column in columns])
         return lambda: Combined((plain(), logs()))
 
-    def estimate(self, statistic: MomentsAndLogs) -> "GammaLikelihood":
+    def estimate(self, statistic: MomentsAndLogs) -> GammaLikelihood:
         plain, logs = statistic.parts
         overall, overall_logs = plain.merge_classes(), logs.merge_classes()
         seen = plain.weight > 0.0
@@ -187,7 +199,7 @@ class Gamma(ColumnFamily):
             out[:, slot[j]] += evidence
 
     def add_covariance(
-        self, whole: "GammaLikelihood", statistic: MomentsAndLogs, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: GammaLikelihood, statistic: MomentsAndLogs, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the estimation errors of the mean and of the shape k.
 

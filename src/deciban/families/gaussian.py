@@ -1,5 +1,7 @@
 """Family of real numbers that are normally distributed within each class."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -60,7 +62,7 @@ class NormalShaped(ColumnFamily):
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(NormalShaped):
-    """Real numbers: a normal distribution for each class and column.
+    r"""Real numbers: a normal distribution for each class and column.
 
     Each column is a separate block. Rescaling or shifting a column does not change posteriors. A constant column has
     no evidence.
@@ -89,6 +91,12 @@ class Gaussian(NormalShaped):
     JointGaussian : Several columns together, with their correlations.
     LogNormal, Gamma : Positive amounts.
     Binned : Numbers of any distribution.
+
+    Notes
+    -----
+    With the mean :math:`\mu_c` and the variance :math:`\sigma_c^2` of the cells of class c:
+
+    .. math:: p(x \mid c) = \frac{1}{\sqrt{2 \pi \sigma_c^2}} \exp\left(- \frac{(x - \mu_c)^2}{2 \sigma_c^2}\right)
 
     Examples
     --------
@@ -126,7 +134,7 @@ class Gaussian(NormalShaped):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
         return questions.moments([Number(column) for column in columns])
 
-    def estimate(self, statistic: Moments) -> "Normal":
+    def estimate(self, statistic: Moments) -> Normal:
         return estimate_normal(statistic, self.variance, self.ddof, self.floor, self.var_smoothing)
 
     def score_left_out(
@@ -135,13 +143,13 @@ class Gaussian(NormalShaped):
         score_normal_left_out(self, statistic, cells, rows, slot, out, self.var_smoothing)
 
     def add_covariance(
-        self, whole: "Normal", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: Normal, statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         add_normal_covariance(whole, statistic, self, cells, weight, out)
 
 
 def add_normal_covariance(
-    normal: "Normal", moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Covariance
+    normal: Normal, moments: Moments, family: NormalShaped, cells: Numbers, weight: Floats, out: Covariance
 ) -> None:
     """Add the estimation errors of means and variances; see `Family.add_covariance`.
 
@@ -206,9 +214,7 @@ def score_normal_left_out(
     kernels.left_out.score_normal(cells, rows.labels, rows.removed, columns, by_class, rule, slot, out)
 
 
-def estimate_normal(
-    moments: Moments, spread: Spread, ddof: float, floor: float, var_smoothing: float = 0.0
-) -> "Normal":
+def estimate_normal(moments: Moments, spread: Spread, ddof: float, floor: float, var_smoothing: float = 0.0) -> Normal:
     """Return the normal distributions with these moments; a class without cells gets those of the whole column."""
     overall = moments.merge_classes()
     overall_variance = overall.variance()

@@ -4,6 +4,8 @@
 left-out rows.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -46,7 +48,7 @@ HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 
 @dataclass(frozen=True, repr=False)
 class JointGaussian(BlockFamily):
-    """Several columns of real numbers together: a multivariate normal distribution for each class.
+    r"""Several columns of real numbers together: a multivariate normal distribution for each class.
 
     All columns are one block. Rows with a missing cell are left out in training; in scoring, missing cells are
     integrated out.
@@ -72,6 +74,15 @@ class JointGaussian(BlockFamily):
     --------
     Gaussian : Each column on its own.
     deciban.dropin.LinearDiscriminantAnalysis, deciban.dropin.QuadraticDiscriminantAnalysis : With scikit-learn's names.
+
+    Notes
+    -----
+    For d columns with the mean vector :math:`\mu_c` and the covariance matrix :math:`\Sigma_c`:
+
+    .. math::
+
+        \log p(x \mid c) = - \frac{1}{2} \left( (x - \mu_c)^T \Sigma_c^{-1} (x - \mu_c)
+        + \log \det \Sigma_c + d \log 2 \pi \right)
 
     Examples
     --------
@@ -108,7 +119,7 @@ class JointGaussian(BlockFamily):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Scatter]:
         return questions.scatter([Number(column) for column in columns])
 
-    def estimate(self, statistic: Scatter) -> "JointNormal":
+    def estimate(self, statistic: Scatter) -> JointNormal:
         return self._estimate(statistic, self._shares(statistic))
 
     def _unshrunk(self, statistic: Scatter) -> Floats:
@@ -129,7 +140,7 @@ class JointGaussian(BlockFamily):
         pairs = zip(self._unshrunk(statistic), weights, strict=True)
         return np.array([oas_share(matrix, weight) for matrix, weight in pairs])
 
-    def _estimate(self, statistic: Scatter, shares: Floats) -> "JointNormal":
+    def _estimate(self, statistic: Scatter, shares: Floats) -> JointNormal:
         return build_joint_normal(statistic, *self._covariance(statistic, shares), self.floor)
 
     def _covariance(self, statistic: Scatter, shares: Floats) -> tuple[Floats, Integers]:
@@ -188,11 +199,11 @@ class JointGaussian(BlockFamily):
             self._score_by_refitting(statistic, shares, cells, rows, counted[~sure], evidence)
         out[:, slot[0]] += evidence[:, 0]
 
-    def _downdate(self, statistic: Scatter, shares: Floats, columns: Integers) -> "Downdate":
+    def _downdate(self, statistic: Scatter, shares: Floats, columns: Integers) -> Downdate:
         return Downdate.of(statistic, columns, self.covariance, shares, self.ddof, self.floor)
 
     def add_covariance(
-        self, whole: "JointNormal", statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: JointNormal, statistic: Scatter, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the estimation errors of means and covariance matrices.
 
@@ -261,7 +272,7 @@ def find_units(overall: Scatter) -> Floats:
     return np.asarray(np.sqrt(variance, out=np.full_like(variance, np.inf), where=varies))
 
 
-def build_joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> "JointNormal":
+def build_joint_normal(statistic: Scatter, covariance: Floats, group: Integers, floor: float) -> JointNormal:
     """Return the distributions with the means of the statistic and these covariances.
 
     Covariances are in units of the columns' deviations, so that results do not depend on units of measurement. A class
@@ -305,8 +316,8 @@ class JointNormal(BaseLikelihood):
     mean: Floats
     covariance: Floats
     group: Integers
-    whitened: "Whitened"
-    common: "Whitened | None"
+    whitened: Whitened
+    common: Whitened | None
 
     @classmethod
     def of(cls, center: Floats, unit: Floats, mean: Floats, covariance: Floats, group: Integers) -> Self:
@@ -496,7 +507,7 @@ class Whitened:
         offset = -0.5 * size * np.log(2.0 * np.pi) - log_root[group]
         return cls(columns, center[columns], whiten, np.arange(1, size + 1), group, whitened, offset)
 
-    def separate_common(self) -> "tuple[Whitened, Whitened | None]":
+    def separate_common(self) -> tuple[Whitened, Whitened | None]:
         """Split the coordinates into those in which classes differ and the others.
 
         Coordinates are rotated so that the means lie along the first axes; along the others, all classes have the same

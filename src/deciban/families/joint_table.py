@@ -1,5 +1,7 @@
 """Family of blocks of discrete columns: the full joint distribution, one probability per tuple of values."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,7 +52,7 @@ Cuts = tuple[tuple[float, ...] | None, ...] | None
 
 @dataclass(frozen=True, repr=False)
 class JointTable(BlockFamily):
-    """Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
+    r"""Several discrete columns together: P(tuple | class) = (count + alpha) / (rows + alpha * possible tuples).
 
     All columns are one block. Rows with a missing cell are left out in training. In scoring, missing cells are summed
     over, and by default also values not seen in training (see `unseen`).
@@ -74,6 +76,12 @@ class JointTable(BlockFamily):
     See Also
     --------
     Categorical : Each column on its own.
+
+    Notes
+    -----
+    Where :math:`n_{tc}` of the :math:`n_c` rows of class c have the tuple t, and T tuples are possible:
+
+    .. math:: P(t \mid c) = \frac{n_{tc} + \alpha}{n_c + \alpha T}
 
     Examples
     --------
@@ -139,7 +147,7 @@ class JointTable(BlockFamily):
         found = questions.tuples([column if cuts is None else Interval(column, cuts) for column, cuts in pairs])
         return lambda: self.count(*found())
 
-    def estimate(self, statistic: Tuples) -> "JointTableLikelihood":
+    def estimate(self, statistic: Tuples) -> JointTableLikelihood:
         every = np.arange(len(statistic.levels))
         table = TupleTable.of(statistic, self.alpha, every)
         return JointTableLikelihood(statistic, self.alpha, self.unseen, table, self.cuts)
@@ -174,7 +182,7 @@ class JointTable(BlockFamily):
         out[:, slot[0]] += evidence[:, 0]
 
     def add_covariance(
-        self, whole: "JointTableLikelihood", statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Covariance
+        self, whole: JointTableLikelihood, statistic: Tuples, cells: list[pa.Array], weight: Floats, out: Covariance
     ) -> None:
         """Add the variance of the shares of the known members."""
         codes = statistic.codes(cells)
@@ -193,7 +201,7 @@ class JointTableLikelihood(BaseLikelihood):
     statistic: Tuples
     alpha: float
     unseen: Unseen
-    complete: "TupleTable"
+    complete: TupleTable
     cuts: Cuts
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:
@@ -218,7 +226,7 @@ class JointTableLikelihood(BaseLikelihood):
 
         return shapley(evidence_of, len(cells))
 
-    def table_of(self, columns: Integers) -> "TupleTable":
+    def table_of(self, columns: Integers) -> TupleTable:
         if columns.size == len(self.statistic.levels):
             return self.complete
         return TupleTable.of(self.statistic, self.alpha, columns)
@@ -336,7 +344,7 @@ class TupleTable:
         return in_lanes(self.log_shares)
 
     @classmethod
-    def of(cls, statistic: Tuples, alpha: float, columns: Integers) -> "TupleTable":
+    def of(cls, statistic: Tuples, alpha: float, columns: Integers) -> TupleTable:
         sizes = np.array([len(levels) for levels in statistic.levels], dtype=np.float64)
         tuples, counts = statistic.marginal(columns)
         hidden, possible = np.delete(sizes, columns).prod(), sizes[columns].prod()

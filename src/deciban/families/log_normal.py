@@ -1,5 +1,7 @@
 """Family of positive amounts with a normally distributed logarithm: incomes, prices, concentrations."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -42,7 +44,7 @@ def positive_log(numbers: Numbers) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class LogNormal(NormalShaped):
-    """Amounts above 0, such as incomes and prices: a log-normal distribution for each class, normal in log x.
+    r"""Amounts above 0, such as incomes and prices: a log-normal distribution for each class, normal in log x.
 
     Each column is a separate block.
 
@@ -69,6 +71,14 @@ class LogNormal(NormalShaped):
     --------
     Gamma : The other family of positive amounts.
     Gaussian : Real numbers of either sign.
+
+    Notes
+    -----
+    With the mean :math:`\mu_c` and the variance :math:`\sigma_c^2` of log x in class c:
+
+    .. math::
+
+        p(x \mid c) = \frac{1}{x \sqrt{2 \pi \sigma_c^2}} \exp\left(- \frac{(\log x - \mu_c)^2}{2 \sigma_c^2}\right)
 
     Examples
     --------
@@ -104,7 +114,7 @@ class LogNormal(NormalShaped):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Moments]:
         return questions.moments([Logarithm(column) for column in columns])
 
-    def estimate(self, statistic: Moments) -> "LogNormalLikelihood":
+    def estimate(self, statistic: Moments) -> LogNormalLikelihood:
         return LogNormalLikelihood(estimate_normal(statistic, self.variance, self.ddof, self.floor), self.outside)
 
     def score_left_out(
@@ -114,7 +124,7 @@ class LogNormal(NormalShaped):
         add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(
-        self, whole: "LogNormalLikelihood", statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: LogNormalLikelihood, statistic: Moments, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         add_normal_covariance(whole.normal, statistic, self, positive_log(cells), weight, out)
 

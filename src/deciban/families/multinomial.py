@@ -1,5 +1,7 @@
 """Families of counts over a vocabulary."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -182,7 +184,7 @@ def score_amounts(
 
 
 def score_amounts_left_out(
-    family: "Multinomial | Complement",
+    family: Multinomial | Complement,
     statistic: Totals,
     counts: Floats,
     table: Floats,
@@ -229,7 +231,7 @@ def lower_amounts(columns: ExportedColumns, slope: Floats) -> Lowered:
 
 @dataclass(frozen=True, repr=False)
 class Multinomial(AmountsFamily):
-    """Counts over a vocabulary, one column per word: P(word | class) = (total + alpha) / (sum + alpha * words).
+    r"""Counts over a vocabulary, one column per word: P(word | class) = (total + alpha) / (sum + alpha * words).
 
     All columns are one block: the counts of a row have a multinomial distribution. Columns that first appear in later
     rows join the block.
@@ -251,6 +253,12 @@ class Multinomial(AmountsFamily):
     Poisson : Independent counts.
     Text : The same model for columns of texts.
 
+    Notes
+    -----
+    Where :math:`N_{wc}` is the total of word w in class c, :math:`N_c` that of all words, and V the number of words:
+
+    .. math:: P(x \mid c) \propto \prod_w p_{wc}^{x_w}, \quad p_{wc} = \frac{N_{wc} + \alpha}{N_c + \alpha V}
+
     Examples
     --------
     >>> from deciban import BayesClassifier, Multinomial
@@ -268,7 +276,7 @@ class Multinomial(AmountsFamily):
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
 
-    def estimate(self, statistic: Totals) -> "MultinomialLikelihood":
+    def estimate(self, statistic: Totals) -> MultinomialLikelihood:
         seen = np.asarray(
             statistic.present.any(axis=0)
         )  # a column that is missing in all rows is not in the vocabulary
@@ -369,7 +377,7 @@ class MultinomialLikelihood(BaseLikelihood):
 
 @dataclass(frozen=True, repr=False)
 class Complement(AmountsFamily):
-    """Counts over a vocabulary, each class scored by how rarely the *other* classes use the words.
+    r"""Counts over a vocabulary, each class scored by how rarely the *other* classes use the words.
 
     It is a score, not a likelihood: posteriors are softmax(score + log prior), and sampling is not supported. All
     columns are one block.
@@ -392,6 +400,13 @@ class Complement(AmountsFamily):
     Multinomial : The likelihood of the same counts.
     deciban.dropin.ComplementNB : With scikit-learn's parameters, and without the prior.
 
+    Notes
+    -----
+    Where :math:`M_{wc}` is the total of word w in all classes but c, :math:`M_c` that of all words, and V the number of
+    words:
+
+    .. math:: \mathrm{score}_c(x) = - \sum_w x_w \log \frac{M_{wc} + \alpha}{M_c + \alpha V}
+
     Examples
     --------
     >>> from deciban import BayesClassifier, Complement
@@ -407,7 +422,7 @@ class Complement(AmountsFamily):
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
 
-    def estimate(self, statistic: Totals) -> "ComplementScore":
+    def estimate(self, statistic: Totals) -> ComplementScore:
         seen = np.asarray(statistic.present.any(axis=0))
         others = statistic.total.sum(axis=0) - statistic.total
         shares = smooth_shares(others, alpha_to_array(self.alpha), float(seen.sum()))

@@ -1,5 +1,7 @@
 """Family of counts of events: visits, defects, goals."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +37,7 @@ from deciban.util.text_tables import format_digits, format_number
 
 @dataclass(frozen=True, repr=False)
 class Poisson(ColumnFamily):
-    """Counts 0, 1, 2, …: a Poisson distribution for each class and column.
+    r"""Counts 0, 1, 2, …: a Poisson distribution for each class and column.
 
     Each column is a separate block. A column without any event in n rows has the rate 1/(n+1) in every class, as if the
     next row had one. It has no evidence, and an event there is rare instead of impossible.
@@ -58,6 +60,14 @@ class Poisson(ColumnFamily):
     --------
     Multinomial : Counts of words; only their proportions matter.
     Gamma : Amounts that are not whole numbers.
+
+    Notes
+    -----
+    Where :math:`T_c` is the sum of the :math:`n_c` cells of class c, and m the mean of the column over all classes:
+
+    .. math::
+
+        P(x \mid c) = \frac{\lambda_c^x \, e^{-\lambda_c}}{x!}, \quad \lambda_c = \frac{T_c + \alpha m}{n_c + \alpha}
 
     Examples
     --------
@@ -99,7 +109,7 @@ class Poisson(ColumnFamily):
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Totals]:
         return questions.totals([Event(column) for column in columns], whole=True)
 
-    def estimate(self, statistic: Totals) -> "PoissonLikelihood":
+    def estimate(self, statistic: Totals) -> PoissonLikelihood:
         rate = self._rates(statistic.total, statistic.present, axis=0).T
         known = statistic.present.sum(axis=0)[:, None] > 0.0
         return PoissonLikelihood(rate.copy(), np.where(known, log(rate), 0.0), self.outside)
@@ -132,7 +142,7 @@ class Poisson(ColumnFamily):
         add_common_factor(self.estimate(statistic), cells, np.ones(slot.size), slot, out)
 
     def add_covariance(
-        self, whole: "PoissonLikelihood", statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
+        self, whole: PoissonLikelihood, statistic: Totals, cells: Numbers, weight: Floats, out: Covariance
     ) -> None:
         """Add the estimation errors of the rates: the estimate of a rate r has the variance r/n."""
         rate, rows = whole.rate, np.maximum(statistic.present.T + self.alpha, 0.5)

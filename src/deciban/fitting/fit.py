@@ -5,6 +5,8 @@ count:   count all rows where they are, in parallel.
 finish:  learn weights and corrections from the counts of all rows (`Fitted`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -176,7 +178,7 @@ def fit(
     return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
 
 
-def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> "Plan":
+def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
     """Return a plan for rows like these, with labels and weights in columns of these names."""
     settings.check()
     examples = open_examples(None, X, y, sample_weight)

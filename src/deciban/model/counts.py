@@ -1,5 +1,7 @@
 """Sufficient statistics of the training rows, as counts that can be added."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -89,7 +91,13 @@ class Counts:
         return f"<Counts of {size}, class weights {shown}{more}{released}>"
 
     def describe_noise(self) -> str:
-        """Return the guarantee of released counts in words; empty for exact counts."""
+        """Return the guarantee of released counts in words.
+
+        Returns
+        -------
+        str
+            A sentence; empty for exact counts.
+        """
         if self.epsilon is None:
             return ""
         if self.epsilon == np.inf:
@@ -97,7 +105,7 @@ class Counts:
         return f"released with epsilon={self.epsilon:g}"
 
     @classmethod
-    def empty(cls, schema: Schema, declared: LabelArray | None = None) -> "Counts":
+    def empty(cls, schema: Schema, declared: LabelArray | None = None) -> Counts:
         """Return counts of zero rows.
 
         Parameters
@@ -123,7 +131,7 @@ class Counts:
                 remedy="use rows that the model has not learned",
             )
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, other: Counts) -> Counts:
         """Return the counts of the rows of both."""
         if not self.classes.size and not self.unlabeled and self.schema == other.schema:
             return other  # nothing has been counted yet
@@ -140,13 +148,13 @@ class Counts:
             epsilon=mine._add_epsilon(theirs),
         )
 
-    def _add_epsilon(self, other: "Counts") -> float | None:
+    def _add_epsilon(self, other: Counts) -> float | None:
         """Return the privacy of both together: of each row that of its own release, so that the largest holds."""
         known = [counts.epsilon for counts in (self, other) if counts.class_weight.any()]
         given = [epsilon for epsilon in known if epsilon is not None]
         return None if not given else np.inf if len(given) < len(known) else max(given)
 
-    def leaves_unchanged(self, other: "Counts") -> bool:
+    def leaves_unchanged(self, other: Counts) -> bool:
         """Return True if adding these counts leaves `other` unchanged.
 
         This holds if no counted row has a weight, and no class is declared that `other` lacks.
@@ -164,11 +172,11 @@ class Counts:
             return False
         return not self.declared or set(self.classes.tolist()) <= set(other.classes.tolist())
 
-    def __sub__(self, other: "Counts") -> "Counts":
+    def __sub__(self, other: Counts) -> Counts:
         """Return the counts without the rows of `other`, which must have been counted before."""
         return self.subtract(other)
 
-    def subtract(self, other: "Counts", tolerance: float | None = None) -> "Counts":
+    def subtract(self, other: Counts, tolerance: float | None = None) -> Counts:
         """Return the counts without the rows of `other`, like the operator `-`.
 
         Parameters
@@ -207,11 +215,11 @@ class Counts:
             unlabeled=max(self.unlabeled - other.unlabeled, 0),
         ).drop_empty_classes()
 
-    def __radd__(self, other: object) -> "Counts":
+    def __radd__(self, other: object) -> Counts:
         """Return the counts for `0 + counts`, so that sum() works."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def __mul__(self, factor: float) -> "Counts":
+    def __mul__(self, factor: float) -> Counts:
         """Return the counts with every row weight multiplied by `factor`."""
         if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
             raise UsageError(f"cannot scale counts by {factor!r}", remedy="pass a finite number >= 0")
@@ -220,7 +228,7 @@ class Counts:
 
     __rmul__ = __mul__
 
-    def declare_classes(self, classes: LabelArray) -> "Counts":
+    def declare_classes(self, classes: LabelArray) -> Counts:
         """Return the same counts with these classes declared.
 
         Parameters
@@ -247,7 +255,7 @@ class Counts:
             )
         return replace(self._with_classes(given if self.classes.size < given.size else self.classes), declared=True)
 
-    def drop_empty_classes(self) -> "Counts":
+    def drop_empty_classes(self) -> Counts:
         """Return the counts without classes that have no weight, unless the classes were declared.
 
         Returns
@@ -261,7 +269,7 @@ class Counts:
         statistics = tuple(s.reindex_classes(positions, int(kept.sum())) for s in self.statistics)
         return replace(self, classes=self.classes[kept], class_weight=self.class_weight[kept], statistics=statistics)
 
-    def extend_schema(self, schema: Schema) -> "Counts":
+    def extend_schema(self, schema: Schema) -> Counts:
         """Return the same counts under a schema with more columns, which count as missing in every row.
 
         Parameters
@@ -291,7 +299,7 @@ class Counts:
             statistics.append(total)
         return replace(self, schema=schema, statistics=tuple(statistics))
 
-    def select_schema(self, schema: Schema) -> "Counts":
+    def select_schema(self, schema: Schema) -> Counts:
         """Return the counts with only the statistics that another schema of the same columns needs.
 
         Parameters
@@ -315,7 +323,7 @@ class Counts:
             statistics.append(statistic if same else statistic.reindex_columns(positions, len(group.columns)))
         return replace(self, schema=schema, statistics=tuple(statistics))
 
-    def _align(self, other: "Counts") -> tuple["Counts", "Counts"]:
+    def _align(self, other: Counts) -> tuple[Counts, Counts]:
         """Return both counts under the union of their schemas and of their classes."""
         schema = union_schemas(self.schema, other.schema)
         classes = union_classes(self, other)
@@ -323,7 +331,7 @@ class Counts:
         mine = replace(self.extend_schema(schema)._with_classes(classes), declared=declared)
         return mine, replace(other.extend_schema(schema)._with_classes(classes), declared=declared)
 
-    def _with_classes(self, classes: LabelArray) -> "Counts":
+    def _with_classes(self, classes: LabelArray) -> Counts:
         if self.classes.size == classes.size:
             return replace(self, classes=classes)
         positions = np.searchsorted(classes, self.classes)

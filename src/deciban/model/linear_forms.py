@@ -1,5 +1,7 @@
 """Linear and quadratic form of a model: scores as weights times features."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +17,7 @@ from deciban.schema.schema import Schema
 from deciban.sources.open import open_table
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
+from deciban.typing import Table as Rows
 from deciban.util.arrays import Floats
 from deciban.util.results import Part, Result, TextTable
 
@@ -35,10 +38,21 @@ class Form(Result):
     score[class] = weights · features + intercept (+ features' quadratic features). This is the model's log joint up to
     a term that is the same for every class.
 
-    names: name of each feature. weights: feature by class. intercept: one per class, for rows without missing cells.
-    quadratic: class by feature by feature; None for a linear form. If all cells of a block are missing, its features
-    and its part of the intercept are omitted; if only some are missing, `scores` raises a DataError. For a tuned model,
-    `scores` scales the rest as the model does.
+    If all cells of a block are missing, its features and its part of the intercept are omitted; if only some are
+    missing, `scores` raises a DataError. For a tuned model, `scores` scales the rest as the model does.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    names : tuple of str
+        Name of each feature.
+    weights : ndarray of shape (n_features, n_classes)
+        Weight of each feature for each class.
+    intercept : ndarray of shape (n_classes,)
+        Intercept of each class, for rows without missing cells.
+    quadratic : ndarray of shape (n_classes, n_features, n_features) or None
+        Weight of each product of features; None for a linear form.
     """
 
     classes: LabelArray
@@ -52,14 +66,36 @@ class Form(Result):
     terms: dict[int, list[DiscriminantTerms]]  # for each column group that has terms
     schema: Schema
 
-    def features(self, X: Any) -> Floats:
-        """Return the features of a table, NaN for missing cells."""
+    def features(self, X: Rows) -> Floats:
+        """Return the features of a table, NaN for missing cells.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `BayesClassifier.predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Columns in the order of `names`.
+        """
         cells = self._cells(open_table(X))
         features = [terms.features(cells[group]) for group, some in self.terms.items() for terms in some]
         return np.concatenate(features, axis=1)
 
-    def scores(self, X: Any) -> Floats:
-        """Return the score of each class, row by class."""
+    def scores(self, X: Rows) -> Floats:
+        """Return the score of each class.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `BayesClassifier.predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of `classes`.
+        """
         table = open_table(X)
         cells = self._cells(table)
         missing = None if self.partial is None else missing_cells(self.schema.table_as_learned(table))
@@ -79,7 +115,26 @@ class Form(Result):
         """Return w and b of the boundary w·x + b = 0 between two classes.
 
         w·x + b is the log-odds: positive on the side of the class `positive`, whose probability against `negative` is
-        1 / (1 + exp(-(w·x + b))). With two classes, `positive` defaults to the last and `negative` to the other one.
+        1 / (1 + exp(-(w·x + b))).
+
+        Parameters
+        ----------
+        positive : label, default=None
+            The class with positive log-odds. None: the last class.
+        negative : label, default=None
+            The class to compare with. None: the other one of two classes.
+
+        Returns
+        -------
+        w : ndarray of shape (n_features,)
+            Weight of each feature.
+        b : float
+            Intercept.
+
+        Raises
+        ------
+        UsageError
+            If the form is quadratic, a class is unknown, or `negative` is missing for more than two classes.
         """
         if self.quadratic is not None:
             raise UsageError(

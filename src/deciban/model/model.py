@@ -1,5 +1,7 @@
 """The Bayes model estimated from counts, its evidence, and posteriors from log joint probabilities."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -280,7 +282,7 @@ class Model:
     def _part_weights(self) -> tuple[Floats, ...]:
         return tuple(self.weights[slot] for slot in self.schema.block_slots)
 
-    def evidence(self, table: Table, first_row: int = 0) -> "Evidence":
+    def evidence(self, table: Table, first_row: int = 0) -> Evidence:
         """Return the evidence of each block for each class.
 
         Parameters
@@ -341,7 +343,7 @@ class Model:
         """Weight of each block, with 1 in place of 0."""
         return np.where(self.weights > 0.0, self.weights, 1.0)[None, :, None]
 
-    def leave_one_out_evidence(self, counts: "Counts", table: Table, rows: LeftOutRows, first_row: int = 0) -> Floats:
+    def leave_one_out_evidence(self, counts: Counts, table: Table, rows: LeftOutRows, first_row: int = 0) -> Floats:
         """Return the leave-one-out evidence of counted rows: each row is scored without its own counts.
 
         Parameters
@@ -475,7 +477,7 @@ class EvidenceTable(Result):
 
 @dataclass(frozen=True, repr=False)
 class Evidence(EvidenceTable):
-    """Evidence of each row, block and class: log P(block | class).
+    r"""Evidence of each row, block and class: log P(block | class).
 
     log joint = log prior + bias + sum over blocks of weight * value + raised. Returned by `BayesClassifier.evidence`.
 
@@ -520,6 +522,12 @@ class Evidence(EvidenceTable):
     --------
     BayesClassifier.explain : Readable explanation in decibans.
 
+    Notes
+    -----
+    The log joint of class c, with the weight :math:`w_j` of block j and the bias :math:`b_c`:
+
+    .. math:: \log P(c, x) = \log P(c) + b_c + \sum_j w_j \log P(x_j \mid c)
+
     Examples
     --------
     >>> from deciban import BayesClassifier
@@ -555,7 +563,7 @@ class Evidence(EvidenceTable):
         weights = self.weights[None, :, None]
         return np.multiply(weights, self.values, out=np.zeros_like(self.values), where=weights > 0.0)
 
-    def take(self, places: Integers) -> "Evidence":
+    def take(self, places: Integers) -> Evidence:
         """Return the evidence of some rows.
 
         Parameters

@@ -1,5 +1,7 @@
 """Prior probabilities of the classes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

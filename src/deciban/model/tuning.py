@@ -4,6 +4,8 @@ All choices are made by leave-one-out: rows are scored by counts that do not inc
 tuning. It selects among counted statistics and weights them.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -130,12 +132,12 @@ class Tuning(Result):
         return groups
 
     @classmethod
-    def plain(cls, counts: Counts) -> "Tuning":
+    def plain(cls, counts: Counts) -> Tuning:
         """Return the tuning of plain Bayes: every block has weight 1."""
         schema = counts.schema.plain
         return cls(schema, np.ones(len(schema.block_names)), np.zeros(counts.classes.size), 0)
 
-    def drop_zero_weights(self) -> "tuple[Tuning, Integers]":
+    def drop_zero_weights(self) -> tuple[Tuning, Integers]:
         """Return the same without auxiliary blocks of weight 0, and the places of the remaining blocks."""
         slots = self.schema.block_slots
         kept = [p for p, group in enumerate(self.schema.groups) if not group.auxiliary or self.weights[slots[p]].any()]
@@ -171,7 +173,7 @@ class Tuning(Result):
         columns = sorted({column for group in self.schema.groups for column in group.columns})
         return PartialRows.even(self.bias, columns, self.schema.width)
 
-    def mark_stale(self, counts: Counts, before: Counts) -> "Tuning":
+    def mark_stale(self, counts: Counts, before: Counts) -> Tuning:
         """Return the same tuning for changed counts, marked stale; before: the counts it was learned for.
 
         Blocks that are no longer counted are dropped: their columns get their plain family with the former weight. New
@@ -299,7 +301,7 @@ class Tuning(Result):
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f}%", missing))
         bars = [(0.0, float(share)) for share in shares[:MAX_CORRECTIONS_SHOWN]]
         if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
-            lines.append((count_noun(hidden, "other"), "", ""))
+            lines.append((count_noun(hidden, "other"), f"{100.0 * shares[MAX_CORRECTIONS_SHOWN:].sum():.0f}%", ""))
             bars.append((0.0, 0.0))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{count_noun(len(asked), 'correction table')} with up to {count_noun(asked.max(), 'question')} each"

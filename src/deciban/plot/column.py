@@ -1,6 +1,8 @@
 """`ColumnDisplay`: the evidence of a column over its values, and its distribution in each class."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -37,6 +39,9 @@ from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun, format_three
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Bars of a histogram behind a density.
 MAX_BARS = 60
@@ -114,7 +119,7 @@ class ColumnDisplay(Display):
         self.rows = rows
 
     @classmethod
-    def from_estimator(cls, estimator: Any, column: Any = 0, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, estimator: BayesClassifier, column: str | int = 0, *, ax: Axes | None = None) -> Self:
         """Draw a column of a fitted classifier.
 
         Parameters

@@ -1,14 +1,16 @@
 """`CostDisplay`: mean cost per row against the decision threshold, or against the prior of a class."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
-from deciban.errors import Argument, Labels, UsageError
+from deciban.errors import Argument, Labels as ShownLabels, UsageError
 from deciban.plot.display import (
     CLASS_LINES,
     QUIET_COLOR,
@@ -23,11 +25,14 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Costs, Labels, Table, Weights
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_probability, format_three
 from deciban.web.palette import CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 XAxis = Literal["threshold", "prior"]
 
@@ -103,13 +108,13 @@ class CostDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        estimator: BayesClassifier,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         leave_one_out: bool = False,
-        loss: Any = None,
+        loss: Loss | Costs | None = None,
         label: Any = None,
         x_axis: XAxis = "threshold",
         ax: Axes | None = None,
@@ -147,11 +152,11 @@ class CostDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        posterior: Any,
+        y_true: Labels,
+        posterior: Table,
         *,
-        classes: Any = None,
-        loss: Any = None,
+        classes: Labels | None = None,
+        loss: Loss | Costs | None = None,
         label: Any = None,
         x_axis: XAxis = "threshold",
         ax: Axes | None = None,
@@ -186,7 +191,7 @@ class CostDisplay(Display):
         labels = rows.classes.tolist()
         wanted = labels[-1] if label is None else label
         if wanted not in labels:
-            raise UsageError(f"unknown class {wanted!r}", remedy=("choose one of ", Labels(labels)))
+            raise UsageError(f"unknown class {wanted!r}", remedy=("choose one of ", ShownLabels(labels)))
         place = labels.index(wanted)
         costs = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
         if x_axis == "prior":

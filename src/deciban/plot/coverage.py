@@ -1,16 +1,21 @@
 """`CoverageDisplay`: error rate or mean cost of the decided rows against their share of all rows."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 from deciban.decisions.decide import CoverageCurve, choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
 from deciban.errors import Argument, UsageError
 from deciban.plot.display import Axes, Display, add_legend, make_axes, style_axes
 from deciban.plot.scored_rows import ScoredRows, check_posteriors, score_rows
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Costs, Labels, Table, Weights
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
 from deciban.web.palette import CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 
 class CoverageDisplay(Display):
@@ -56,13 +61,13 @@ class CoverageDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        estimator: BayesClassifier,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         leave_one_out: bool = False,
-        loss: Any = None,
+        loss: Loss | Costs | None = None,
         reject: float | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -97,11 +102,11 @@ class CoverageDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        posterior: Any,
+        y_true: Labels,
+        posterior: Table,
         *,
-        classes: Any = None,
-        loss: Any = None,
+        classes: Labels | None = None,
+        loss: Loss | Costs | None = None,
         reject: float | None = None,
         ax: Axes | None = None,
     ) -> Self:

@@ -1,8 +1,10 @@
 """Decision regions: `DecisionDisplay` along one column, `DecisionMapDisplay` over two columns."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence, Set
 from itertools import cycle
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -18,11 +20,11 @@ from deciban.fitting.fit import open_examples
 from deciban.fitting.update import find_class_places
 from deciban.model.fitted import Fitted
 from deciban.model.linear_forms import form_of
+from deciban.model.priors import Empirical, Uniform
 from deciban.plot.display import (
     QUIET_COLOR,
     SMALL_SIZE,
     Axes,
-    ClassStyle,
     Display,
     add_legend,
     format_name,
@@ -32,11 +34,14 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.scoring.predict import loss_for
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Costs, Labels, Prior, Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun, format_three
 from deciban.web.palette import CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # The axis ends where every curve is below this fraction of the highest one.
 MIN_SEEN = 2e-3
@@ -181,7 +186,7 @@ class DecisionDisplay(Display):
     @classmethod
     def from_bayes_error(
         cls, result: BayesError, *, name: str = "x", y_axis: YAxis = "joint", ax: Axes | None = None
-    ) -> "DecisionDisplay | DecisionMapDisplay":
+    ) -> DecisionDisplay | DecisionMapDisplay:
         """Draw the result of `deciban.bayes_error`.
 
         Parameters
@@ -212,18 +217,18 @@ class DecisionDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BayesClassifier,
         columns: Any = None,
         *,
-        prior: Any = None,
-        loss: Any = None,
+        prior: Prior | Empirical | Uniform | None = None,
+        loss: Loss | Costs | None = None,
         boundaries: Sequence[float] | None = None,
         decisions: Sequence[Any] | None = None,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
         y_axis: YAxis = "joint",
         ax: Axes | None = None,
-    ) -> "DecisionDisplay | DecisionMapDisplay":
+    ) -> DecisionDisplay | DecisionMapDisplay:
         """Draw the decisions of a fitted classifier along one column or over two, with all other columns missing.
 
         The curves are prior times density, by the family that the model uses for the column (for a column that is only
@@ -289,7 +294,7 @@ class DecisionDisplay(Display):
             shown.risk, shown.bayes_risk = (float((costs.matrix * area).sum()) for area in curves.areas)
         return remember_library(shown, X, estimator).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> "DecisionDisplay":
+    def plot(self, ax: Axes | None = None) -> DecisionDisplay:
         """Draw the curves, the boundaries and, under curves of prior times density, the areas.
 
         Parameters
@@ -531,13 +536,13 @@ class DecisionMapDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BayesClassifier,
         columns: Any = None,
         *,
-        prior: Any = None,
-        loss: Any = None,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
+        prior: Prior | Empirical | Uniform | None = None,
+        loss: Loss | Costs | None = None,
+        X: Table | None = None,
+        y: Labels | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the decisions of a fitted classifier over two columns, with all other columns missing.
@@ -636,21 +641,28 @@ class DecisionMapDisplay(Display):
 
     def _draw_regions(self, ax: Axes) -> list[Any]:
         """Fill each region in the color of its decision, draw the boundaries, and return legend entries."""
+        from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
         labels, classes = list(self.loss.decisions or ()), list(self.loss.classes or ())
-        styles, handles = get_class_styles(classes), []
+        names = [*classes, *(label for label in labels if label not in classes)]
+        styles = dict(zip(names, get_class_styles(names), strict=True))
+        handles: list[Any] = []
         for d, label in enumerate(labels):
             inside, margin = self.decisions == d, self.margins[:, :, d]
-            style = styles[classes.index(label)] if label in classes else ClassStyle("white", "-", "", "o")
-            hatch = style.hatch if len(classes) > len(CLASS_COLORS) else None  # two classes may have the same color
-            look: dict[str, Any] = {"facecolor": style.color, "edgecolor": "none", "alpha": 0.35, "hatch": hatch}
+            color = styles[label].color
+            hatch = styles[label].hatch if len(names) > len(CLASS_COLORS) else None  # two may have the same color
+            look: dict[str, Any] = {"facecolor": (color, 0.35), "edgecolor": color, "linewidth": 0.0, "hatch": hatch}
             handles.append(Patch(**look, label=f"decide {format_name(label)}"))
             if inside.any():
-                filled = {"levels": [0.0, np.inf], "colors": [style.color], "alpha": 0.25, "hatches": [hatch]}
-                ax.contourf(self.x, self.y, margin, **filled)
+                filled = {"levels": [0.0, np.inf], "colors": [(color, 0.25)], "hatches": [hatch]}
+                ax.contourf(self.x, self.y, margin, **filled).set(edgecolor=color, linewidth=0.0)
             if inside.any() and not inside.all():
                 ax.contour(self.x, self.y, margin, levels=[0.0], colors="black", linewidths=1.0)
+        if self.points is None and self.ellipses and not set(classes) <= set(labels):
+            for label in classes:
+                style = {"color": styles[label].color, "linestyle": styles[label].line, "marker": styles[label].marker}
+                handles.append(Line2D([], [], **style, label=format_name(label)))
         return handles
 
     def _draw_points(self, ax: Axes) -> list[Any]:

@@ -1,8 +1,10 @@
 """`DependenceDisplay`: dependence between columns within the classes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import comb
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -19,11 +21,14 @@ from deciban.plot.display import (
     make_axes,
     style_axes,
 )
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Labels, Table, Weights
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun
 from deciban.web.palette import CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Columns of the matrix.
 MAX_IN_MATRIX = 30
@@ -84,10 +89,10 @@ class DependenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        estimator: BayesClassifier,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         kind: Literal["matrix", "bars"] = "matrix",
         ax: Axes | None = None,

@@ -1,7 +1,9 @@
 """`EvidenceDisplay`: the evidence behind one prediction, from the prior to the posterior."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,11 +25,14 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.scoring.predict import align_rows
-from deciban.sources.inputs import TableLike
+from deciban.typing import Table
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import DECIBANS, count_noun, format_class, format_probability, shorten
 from deciban.web.palette import AGAINST_COLOR, FOR_COLOR
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Columns with a bar of their own; the others share one.
 MAX_COLUMNS_DRAWN = 12
@@ -115,8 +120,8 @@ class EvidenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike,
+        estimator: BayesClassifier,
+        X: Table,
         row: int = 0,
         *,
         label: Any = None,

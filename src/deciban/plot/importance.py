@@ -1,6 +1,8 @@
 """`ImportanceDisplay`: the columns of a model, ranked by their evidence or by their gain."""
 
-from typing import Any, Literal, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -16,11 +18,14 @@ from deciban.plot.display import (
     make_axes,
     style_axes,
 )
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Labels, Table, Weights
 from deciban.util.arrays import Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import count_noun, format_three
 from deciban.web.palette import AGAINST_COLOR, CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 Measure = Literal["decibans", "bits"]
 
@@ -81,10 +86,10 @@ class ImportanceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        estimator: BayesClassifier,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         measure: Measure = "decibans",
         max_display: int = MAX_COLUMNS_DRAWN,

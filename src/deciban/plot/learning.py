@@ -1,8 +1,10 @@
 """`LearningDisplay`: metrics of held-out rows against the number of training rows."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,10 +25,13 @@ from deciban.plot.display import (
     make_panels,
     style_axes,
 )
-from deciban.sources.inputs import ColumnLike, TableLike
 from deciban.tables.examples import LabeledTable
+from deciban.typing import Labels, Table, Weights
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import remember_library
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Points of the curve: each has twice as many training rows as the one before.
 N_SHARDS = 8
@@ -111,13 +116,13 @@ class LearningDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike,
-        y: ColumnLike,
-        sample_weight: ColumnLike | None = None,
+        estimator: BayesClassifier,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
-        X_test: Any = None,
-        y_test: Any = None,
+        X_test: Table | None = None,
+        y_test: Labels | None = None,
         shards: int = N_SHARDS,
         ax: Axes | None = None,
     ) -> Self:

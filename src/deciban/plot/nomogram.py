@@ -1,7 +1,9 @@
 """`NomogramDisplay`: the model as a set of rulers, one per column and one for the probability."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +34,9 @@ from deciban.plot.display import (
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import DECIBANS, count_noun, shorten
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Columns drawn by default.
 MAX_RULERS = 12
@@ -139,7 +144,7 @@ class NomogramDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BayesClassifier,
         *,
         label: Any = None,
         against: Any = None,

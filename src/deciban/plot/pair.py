@@ -1,6 +1,8 @@
 """`PairDisplay`: the joint evidence of two columns, as a heat map."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Points of a number along each side of a heat map.
 MAP_POINTS = 121
@@ -91,7 +96,9 @@ class PairDisplay(Display):
         self.chances = chances
 
     @classmethod
-    def from_estimator(cls, estimator: Any, columns: Any = (0, 1), *, ax: Axes | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: BayesClassifier, columns: tuple[str, str] | tuple[int, int] = (0, 1), *, ax: Axes | None = None
+    ) -> Self:
         """Draw two columns of a fitted classifier.
 
         Parameters

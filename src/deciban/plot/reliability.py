@@ -1,7 +1,9 @@
 """`ReliabilityDisplay`: predicted probability against observed frequency, before and after tuning."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,9 +20,12 @@ from deciban.plot.display import (
     style_axes,
 )
 from deciban.plot.scored_rows import check_posteriors, score_rows
-from deciban.sources.inputs import ColumnLike, TableLike
+from deciban.typing import Labels, Table, Weights
 from deciban.util.frames import remember_library
 from deciban.util.text_tables import format_three
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Bins of the predicted probability, as in `Calibration`.
 N_BINS = 15
@@ -75,10 +80,10 @@ class ReliabilityDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: TableLike | None = None,
-        y: ColumnLike | None = None,
-        sample_weight: ColumnLike | None = None,
+        estimator: BayesClassifier,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
         *,
         leave_one_out: bool = False,
         ax: Axes | None = None,
@@ -113,7 +118,13 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, posterior: Any, *, classes: Any = None, name: str = "model", ax: Axes | None = None
+        cls,
+        y_true: Labels,
+        posterior: Table,
+        *,
+        classes: Labels | None = None,
+        name: str = "model",
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the calibration of any classifier.
 

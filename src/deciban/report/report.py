@@ -1,5 +1,7 @@
 """`Report`: a model as one self-contained HTML file, and its contents as data."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from importlib.resources import files

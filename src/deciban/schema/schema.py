@@ -3,6 +3,8 @@
 `union_schemas` merges the schemas of two tables.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,7 +54,7 @@ class Reason:
     def __str__(self) -> str:
         return f"{self.text}, {self.note}" if self.note else self.text
 
-    def with_note(self, note: str) -> "Reason":
+    def with_note(self, note: str) -> Reason:
         """Return the reason with another note; an empty note changes nothing."""
         return replace(self, note=note) if note else self
 
@@ -141,7 +143,7 @@ class ColumnGroup:
     open: bool = field(default=False, compare=False)
     auxiliary: bool = False
 
-    def subset(self, places: Sequence[int]) -> "ColumnGroup":
+    def subset(self, places: Sequence[int]) -> ColumnGroup:
         """Return the group with the columns at these places in it."""
         columns, reasons = tuple(self.columns[k] for k in places), tuple(self.reasons[k] for k in places)
         return replace(self, columns=columns, reasons=reasons)
@@ -180,7 +182,7 @@ class Schema(PickledFields, Result):
         return frozenset(names[column] for group in self.groups for column in group.columns if names)
 
     @cached_property
-    def plain(self) -> "Schema":
+    def plain(self) -> Schema:
         """Schema of plain Bayes, without auxiliary groups: each column occurs once."""
         groups = tuple(group for group in self.groups if not group.auxiliary)
         return self if len(groups) == len(self.groups) else replace(self, groups=groups)
@@ -200,7 +202,7 @@ class Schema(PickledFields, Result):
                 return p, np.array([place.get(column, -1) for column in host.columns])
         return None
 
-    def with_notes(self, notes: Mapping[str, str]) -> "Schema":
+    def with_notes(self, notes: Mapping[str, str]) -> Schema:
         """Return the schema with notes on columns, by name, added to the reasons."""
         if not notes:
             return self

@@ -1,5 +1,7 @@
 """Scoring of rows batch by batch on threads: posteriors, predictions and decisions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any

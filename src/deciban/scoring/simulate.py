@@ -1,5 +1,7 @@
 """Sampling of rows from the generative model of a classifier."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

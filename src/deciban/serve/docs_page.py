@@ -34,8 +34,8 @@ thead th { text-align: left; }
 """
 
 
-def render_docs_page(description: Json) -> tuple[str, str]:
-    """Return the page of an OpenAPI description and its Content-Security-Policy."""
+def render_docs_page(description: Json, base: str) -> tuple[str, str]:
+    """Return the page of an OpenAPI description and its Content-Security-Policy; `base` is the URL in examples."""
     css = common_css() + CSS
     policy = content_policy([], [css])
     title = description["info"]["title"]
@@ -54,7 +54,7 @@ def render_docs_page(description: Json) -> tuple[str, str]:
         tag(
             "main",
             tag("h2", "Endpoints"),
-            (_endpoint(path, operations, schemas) for path, operations in description["paths"].items()),
+            (_endpoint(path, operations, schemas, base) for path, operations in description["paths"].items()),
             _columns(schemas),
             tag("h2", "Errors"),
             paragraph("An error is application/problem+json with place, cause, remedy and one of these codes."),
@@ -64,7 +64,7 @@ def render_docs_page(description: Json) -> tuple[str, str]:
     return f"<!doctype html>\n{tag('html', page_head(title, css, policy), body, lang='en')}\n", policy
 
 
-def _endpoint(path: str, operations: Json, schemas: Json) -> Iterator[Html]:
+def _endpoint(path: str, operations: Json, schemas: Json, base: str) -> Iterator[Html]:
     for method, operation in operations.items():
         parts: list[Html] = [tag("h3", tag("code", f"{method.upper()} {path}")), paragraph(operation["summary"])]
         fields = [
@@ -81,7 +81,7 @@ def _endpoint(path: str, operations: Json, schemas: Json) -> Iterator[Html]:
         if "requestBody" in operation:
             example = json.dumps(_example(path, properties, schemas), ensure_ascii=False)
             quoted = example.replace("'", "'\\''")
-            parts.append(tag("pre", f"curl --json '{quoted}' http://localhost:8000{path}"))
+            parts.append(tag("pre", f"curl --json '{quoted}' {base}{path}"))
         kinds = operation["responses"]["200"]["content"]
         answer = schemas.get(kinds.get(JSON, {}).get("schema", {}).get("$ref", "").rpartition("/")[2])
         if answer is not None:

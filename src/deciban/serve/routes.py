@@ -93,7 +93,8 @@ async def openapi(service: Service, request: Request) -> Response:
 
 async def docs(service: Service, request: Request) -> Response:
     """Respond with the OpenAPI description as a page."""
-    content, policy = await service.in_thread(lambda: render_docs_page(describe_service(service, ROUTES)))
+    base = str(request.base_url).rstrip("/")
+    content, policy = await service.in_thread(lambda: render_docs_page(describe_service(service, ROUTES), base))
     return Response(content, headers={"content-type": endpoints.HTML, "content-security-policy": policy})
 
 

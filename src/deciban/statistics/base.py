@@ -1,5 +1,7 @@
 """Protocol of statistics, subtraction of counts, and `Combined`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Generic, NoReturn, Protocol, Self, TypeVar
 
@@ -128,22 +130,22 @@ class Combined(Generic[First, Second]):
 
     parts: tuple[First, Second]
 
-    def merge(self, other: Self) -> "Combined[First, Second]":
+    def merge(self, other: Self) -> Combined[First, Second]:
         (a, b), (other_a, other_b) = self.parts, other.parts
         return Combined((a.merge(other_a), b.merge(other_b)))
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Combined[First, Second]":
+    def remove(self, other: Self, tolerance: float | None = None) -> Combined[First, Second]:
         (a, b), (other_a, other_b) = self.parts, other.parts
         return Combined((a.remove(other_a, tolerance), b.remove(other_b, tolerance)))
 
-    def scale(self, factor: float) -> "Combined[First, Second]":
+    def scale(self, factor: float) -> Combined[First, Second]:
         a, b = self.parts
         return Combined((a.scale(factor), b.scale(factor)))
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Combined[First, Second]":
+    def reindex_classes(self, positions: Integers, size: int) -> Combined[First, Second]:
         a, b = self.parts
         return Combined((a.reindex_classes(positions, size), b.reindex_classes(positions, size)))
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Combined[First, Second]":
+    def reindex_columns(self, positions: Integers, size: int) -> Combined[First, Second]:
         a, b = self.parts
         return Combined((a.reindex_columns(positions, size), b.reindex_columns(positions, size)))

@@ -1,5 +1,7 @@
 """Counts of real columns in dyadic bins."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -62,7 +64,7 @@ class ColumnBins:
     table: Floats
 
     @classmethod
-    def empty(cls, classes: int) -> "ColumnBins":
+    def empty(cls, classes: int) -> ColumnBins:
         return cls(MIN_EXPONENT, np.zeros(0), np.zeros((classes, 0)))
 
     @property
@@ -70,14 +72,14 @@ class ColumnBins:
         """Numbers of the bins: bin k is [k, k + 1) * 2**exponent."""
         return np.ldexp(self.edges, -self.exponent)
 
-    def coarsen(self, exponent: int) -> "ColumnBins":
+    def coarsen(self, exponent: int) -> ColumnBins:
         """Return the counts in bins of a larger or equal exponent; each contains whole bins of this one."""
         if exponent == self.exponent:
             return self
         edges, place = np.unique(find_edges(self.edges, exponent), return_inverse=True)
         return ColumnBins(exponent, edges, sum_columns_at(self.table, place, edges.size))
 
-    def limit_bins(self) -> "ColumnBins":
+    def limit_bins(self) -> ColumnBins:
         """Return the counts in the finest bins of which at most MAX_BINS are occupied."""
         return (
             self if self.edges.size <= MAX_BINS else self.coarsen(_find_exponent(self.edges, self.exponent, MAX_BINS))
@@ -109,14 +111,14 @@ class Bins:
             counted.append(count_column(column, labels[here], weights[here], classes, MAX_BINS))
         return cls(tuple(counted))
 
-    def merge(self, other: Self) -> "Bins":
+    def merge(self, other: Self) -> Bins:
         merged = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             edges, have, more, exponent = _align(mine, theirs)
             merged.append(ColumnBins(exponent, edges, have + more).limit_bins())
         return Bins(tuple(merged))
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Bins":
+    def remove(self, other: Self, tolerance: float | None = None) -> Bins:
         left = []
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             edges, have, removed, exponent = _align(mine, theirs)
@@ -125,13 +127,13 @@ class Bins:
             left.append(ColumnBins(exponent, edges[kept], table[:, kept]))
         return Bins(tuple(left))
 
-    def scale(self, factor: float) -> "Bins":
+    def scale(self, factor: float) -> Bins:
         return Bins(tuple(ColumnBins(c.exponent, c.edges, c.table * factor) for c in self.columns))
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Bins":
+    def reindex_classes(self, positions: Integers, size: int) -> Bins:
         return Bins(tuple(ColumnBins(c.exponent, c.edges, scatter_to(c.table, positions, size)) for c in self.columns))
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Bins":
+    def reindex_columns(self, positions: Integers, size: int) -> Bins:
         classes = self.columns[0].table.shape[0] if self.columns else 0
         columns = list(Bins.empty(classes, size).columns)
         for column, position in zip(self.columns, positions, strict=True):

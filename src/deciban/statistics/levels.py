@@ -1,5 +1,7 @@
 """Counts of the values (levels) of discrete columns."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -44,24 +46,24 @@ class Levels:
             counted = [_count_column(column, labels, weights, classes, j) for j, column in enumerate(values)]
         return cls(tuple(levels for levels, _ in counted), tuple(table for _, table in counted))
 
-    def merge(self, other: Self) -> "Levels":
+    def merge(self, other: Self) -> Levels:
         pairs = [_merge_column(*pair, j) for j, pair in enumerate(zip(self._columns(), other._columns(), strict=True))]
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Levels":
+    def remove(self, other: Self, tolerance: float | None = None) -> Levels:
         pairs = []
         for j, (mine, theirs) in enumerate(zip(self._columns(), other._columns(), strict=True)):
             levels, have, removed = _align(mine, theirs, j)
             pairs.append(drop_unused(levels, subtract_counts(have, removed, tolerance)))
         return Levels(tuple(levels for levels, _ in pairs), tuple(table for _, table in pairs))
 
-    def scale(self, factor: float) -> "Levels":
+    def scale(self, factor: float) -> Levels:
         return Levels(self.levels, tuple(table * factor for table in self.tables))
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Levels":
+    def reindex_classes(self, positions: Integers, size: int) -> Levels:
         return Levels(self.levels, tuple(scatter_to(table, positions, size) for table in self.tables))
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Levels":
+    def reindex_columns(self, positions: Integers, size: int) -> Levels:
         classes = self.tables[0].shape[0] if self.tables else 0
         levels, tables = [pa.nulls(0)] * size, [np.zeros((classes, 0))] * size
         for j, position in enumerate(positions):

@@ -1,5 +1,7 @@
 """Weight, mean and scatter of real columns."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,12 +56,12 @@ class MomentValues:
         divisor = np.maximum(self.weight - ddof, 0.0)
         return np.divide(self.scatter, divisor, out=np.zeros_like(divisor), where=divisor > 0.0)
 
-    def take_cell(self, label: int, column: int, repeated: int) -> "MomentValues":
+    def take_cell(self, label: int, column: int, repeated: int) -> MomentValues:
         """Return the values of one class and column, repeated as columns."""
         arrays = (self.weight, self.mean, self.mean_low, self.scatter, self.scatter_low)
         return MomentValues(*(np.full((1, repeated), array[label, column]) for array in arrays))
 
-    def leave_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> "MomentValues":
+    def leave_out(self, x: Floats, labels: Codes, removed: Floats, column: int) -> MomentValues:
         """Return the values of a column in the class of each cell x, without that cell; one column per cell."""
         weight, mean, low = (array[labels, column] for array in (self.weight, self.mean, self.mean_low))
         left = weight - removed
@@ -118,7 +120,7 @@ class Moments(PickledFields):
     @classmethod
     def from_values(
         cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
-    ) -> "Moments":
+    ) -> Moments:
         """Return the moments with this weight, mean (a sum of two doubles), scatter, and error of the scatter."""
         one = np.ones_like(weight)
         first, second = ExactSums.zeros(*weight.shape), ExactSums.of(scatter)
@@ -171,11 +173,11 @@ class Moments(PickledFields):
         """Return scatter / (weight - ddof); 0 if nothing was counted."""
         return self.values.variance(ddof)
 
-    def merge(self, other: Self) -> "Moments":
+    def merge(self, other: Self) -> Moments:
         sums = (mine.add(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
         return from_sums(Moments, sums, add_errors(self.rounding_error, other.rounding_error))
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Moments":
+    def remove(self, other: Self, tolerance: float | None = None) -> Moments:
         present, first, second = (
             mine.subtract(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True)
         )
@@ -196,37 +198,37 @@ class Moments(PickledFields):
             reject_unknown_scatter(left.raw_scatter, self.scatter, left.rounding_error, left.weight, overall)
         return left
 
-    def scale(self, factor: float) -> "Moments":
+    def scale(self, factor: float) -> Moments:
         present, first, second = (sums.scale(factor, raised=sums is self.second) for sums in self._sums())
         error = None if self.rounding_error is None else self.rounding_error * factor
         if loses_digits(factor):
             error = add_errors(error, SCALED_ERROR * second.to_doubles()[0])
         return Moments(present, first, second, error)
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Moments":
+    def reindex_classes(self, positions: Integers, size: int) -> Moments:
         return self._reindex(positions, size, 0)
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Moments":
+    def reindex_columns(self, positions: Integers, size: int) -> Moments:
         return self._reindex(positions, size, 1)
 
-    def _reindex(self, positions: Integers, size: int, axis: int) -> "Moments":
+    def _reindex(self, positions: Integers, size: int, axis: int) -> Moments:
         error = self.rounding_error
         placed = None if error is None else scatter_to(error, positions, size, axis)
         return from_sums(Moments, (sums.reindex(positions, size, axis) for sums in self._sums()), placed)
 
-    def take_columns(self, columns: Integers) -> "Moments":
+    def take_columns(self, columns: Integers) -> Moments:
         """Return the moments of some columns, in the given order."""
         error = self.rounding_error
         return from_sums(
             Moments, (sums[:, columns] for sums in self._sums()), None if error is None else error[:, columns]
         )
 
-    def merge_classes(self) -> "Moments":
+    def merge_classes(self) -> Moments:
         """Return the moments of all classes together, as one class."""
         return self._together
 
     @cached_property
-    def _together(self) -> "Moments":
+    def _together(self) -> Moments:
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
         return from_sums(Moments, (sums.sum_first_axis() for sums in self._sums()), together)

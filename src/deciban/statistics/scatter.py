@@ -1,5 +1,7 @@
 """Weight, mean vector and scatter matrix of a block of real columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,7 +101,7 @@ class Scatter(PickledFields):
     @classmethod
     def from_values(
         cls, weight: Floats, mean: tuple[Floats, Floats], scatter: Floats, rounding_error: Floats
-    ) -> "Scatter":
+    ) -> Scatter:
         """Return the scatter with these weights, means (sums of two doubles), matrices, and errors of the matrices."""
         rows, columns = np.triu_indices(scatter.shape[1])
         first, second = ExactSums.zeros(*mean[0].shape), ExactSums.of(scatter[:, rows, columns])
@@ -160,11 +162,11 @@ class Scatter(PickledFields):
         """Scatter of each column before values within the rounding error are set to 0."""
         return np.diagonal(self._matrices[0], axis1=1, axis2=2)
 
-    def merge(self, other: Self) -> "Scatter":
+    def merge(self, other: Self) -> Scatter:
         sums = (mine.add(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True))
         return from_sums(Scatter, sums, add_errors(self.rounding_error, other.rounding_error))
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Scatter":
+    def remove(self, other: Self, tolerance: float | None = None) -> Scatter:
         present, first, second = (
             mine.subtract(theirs) for mine, theirs in zip(self._sums(), other._sums(), strict=True)
         )
@@ -186,7 +188,7 @@ class Scatter(PickledFields):
             left._check_removed(self)
         return left
 
-    def _check_removed(self, before: "Scatter") -> None:
+    def _check_removed(self, before: Scatter) -> None:
         """Raise ForgetError if this cannot be a remainder of `before`."""
         own = self.raw_scatter
         if self.rounding_error is None:
@@ -199,7 +201,7 @@ class Scatter(PickledFields):
             variance = np.maximum(overall.raw_scatter, 0.0) / max(self.weight.sum(), 1e-300)
             reject_unknown_scatter(own, before.raw_scatter, self.rounding_error, self.weight[:, None], variance)
 
-    def scale(self, factor: float) -> "Scatter":
+    def scale(self, factor: float) -> Scatter:
         present, first, second = (sums.scale(factor, raised=sums is self.second) for sums in self._sums())
         error = None if self.rounding_error is None else self.rounding_error * factor
         if loses_digits(factor):
@@ -207,12 +209,12 @@ class Scatter(PickledFields):
             error = add_errors(error, SCALED_ERROR * squares)
         return Scatter(present, first, second, error)
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Scatter":
+    def reindex_classes(self, positions: Integers, size: int) -> Scatter:
         error = self.rounding_error
         placed = None if error is None else scatter_to(error, positions, size)
         return from_sums(Scatter, (sums.reindex(positions, size, 0) for sums in self._sums()), placed)
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Scatter":
+    def reindex_columns(self, positions: Integers, size: int) -> Scatter:
         rows, columns = np.triu_indices(self.first.shape[1])
         a, b = np.minimum(positions[rows], positions[columns]), np.maximum(positions[rows], positions[columns])
         pairs = np.where(a < 0, -1, a * size - a * (a - 1) // 2 + b - a)
@@ -224,12 +226,12 @@ class Scatter(PickledFields):
             None if error is None else scatter_to(error, positions, size, axis=1),
         )
 
-    def merge_classes(self) -> "Scatter":
+    def merge_classes(self) -> Scatter:
         """Return the scatter of all classes together, as one class."""
         return self._together
 
     @cached_property
-    def _together(self) -> "Scatter":
+    def _together(self) -> Scatter:
         error = self.rounding_error
         together = None if error is None else error.sum(axis=0, keepdims=True)
         return from_sums(Scatter, (sums.sum_first_axis() for sums in self._sums()), together)

@@ -1,5 +1,7 @@
 """Exact sums of columns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -97,10 +99,10 @@ class Totals(PickledFields):
         """Sum of the cells, class by column."""
         return np.maximum(self.sums.to_doubles()[0], 0.0)
 
-    def merge(self, other: Self) -> "Totals":
+    def merge(self, other: Self) -> Totals:
         return Totals(self.rows.add(other.rows), self.sums.add(other.sums), self.exact and other.exact)
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Totals":
+    def remove(self, other: Self, tolerance: float | None = None) -> Totals:
         rows, sums = self.rows.subtract(other.rows), self.sums.subtract(other.sums)
         exact = self.exact and other.exact
         gone = find_emptied(rows.to_doubles()[0], self.present, other.present, tolerance, exact)
@@ -108,16 +110,16 @@ class Totals(PickledFields):
         negative = find_negative(total, self.total, other.total, tolerance, exact)
         return Totals(rows.zero_out(gone), sums.zero_out(gone | negative), exact)
 
-    def scale(self, factor: float) -> "Totals":
+    def scale(self, factor: float) -> Totals:
         return Totals(self.rows.scale(factor), self.sums.scale(factor), self.exact and not loses_digits(factor))
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Totals":
+    def reindex_classes(self, positions: Integers, size: int) -> Totals:
         return Totals(self.rows.reindex(positions, size, 0), self.sums.reindex(positions, size, 0), self.exact)
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Totals":
+    def reindex_columns(self, positions: Integers, size: int) -> Totals:
         return Totals(self.rows.reindex(positions, size, 1), self.sums.reindex(positions, size, 1), self.exact)
 
-    def take_columns(self, columns: Integers) -> "Totals":
+    def take_columns(self, columns: Integers) -> Totals:
         """Return the totals of some columns, in the given order."""
         return Totals(self.rows[:, columns], self.sums[:, columns], self.exact)
 

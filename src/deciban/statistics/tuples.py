@@ -1,5 +1,7 @@
 """Counts of combinations of values in a block of discrete columns."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -26,7 +28,7 @@ class Tuples:
         return cls((pa.nulls(0),) * columns, np.zeros((0, columns), dtype=np.int64), np.zeros((classes, 0)))
 
     @classmethod
-    def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> "Tuples":
+    def count(cls, values: Sequence[pa.Array], labels: Codes, weights: Floats, classes: int) -> Tuples:
         """Count the tuples of the rows without missing cells."""
         encoded = [encode_distinct(column, j) for j, column in enumerate(values)]
         codes = np.stack([code for code, _ in encoded], axis=1).astype(np.int64)
@@ -36,21 +38,21 @@ class Tuples:
         kernels.cell_counts.count_codes(place.astype(np.int32), labels[complete], weights[complete], table)
         return cls(tuple(level for _, level in encoded), tuples, table)._canonicalize()
 
-    def merge(self, other: Self) -> "Tuples":
+    def merge(self, other: Self) -> Tuples:
         levels, tuples, have, more = _align(self, other)
         return Tuples(levels, tuples, have + more)
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Tuples":
+    def remove(self, other: Self, tolerance: float | None = None) -> Tuples:
         levels, tuples, have, removed = _align(self, other)
         return Tuples(levels, tuples, subtract_counts(have, removed, tolerance))._canonicalize()
 
-    def scale(self, factor: float) -> "Tuples":
+    def scale(self, factor: float) -> Tuples:
         return Tuples(self.levels, self.tuples, self.table * factor)
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Tuples":
+    def reindex_classes(self, positions: Integers, size: int) -> Tuples:
         return Tuples(self.levels, self.tuples, scatter_to(self.table, positions, size))
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Tuples":
+    def reindex_columns(self, positions: Integers, size: int) -> Tuples:
         order = np.argsort(positions)
         return Tuples(tuple(self.levels[j] for j in order), self.tuples[:, order], self.table)._canonicalize()
 
@@ -64,7 +66,7 @@ class Tuples:
         tuples, place = np.unique(self.tuples[:, kept], axis=0, return_inverse=True)
         return tuples, sum_columns_at(self.table, place.ravel(), len(tuples))
 
-    def _canonicalize(self) -> "Tuples":
+    def _canonicalize(self) -> Tuples:
         """Drop tuples and levels that do not occur, and sort both."""
         occurs = self.table.any(axis=0)
         tuples, table = self.tuples[occurs], self.table[:, occurs]

@@ -1,5 +1,7 @@
 """Vocabularies: words and their numbers, and buckets shared by rare words."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,7 +56,7 @@ class Vocabulary:
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), starts)
 
     @classmethod
-    def from_index(cls, index: WordIndex) -> "Vocabulary":
+    def from_index(cls, index: WordIndex) -> Vocabulary:
         """Return the words of an index, in order of first occurrence.
 
         The index is kept for later lookups unless most of its entries are empty.
@@ -92,7 +94,7 @@ class Vocabulary:
             return self.index.text
         return np.concatenate([self.text, np.zeros(SPARE, dtype=np.uint8)])
 
-    def take(self, order: Integers) -> "Vocabulary":
+    def take(self, order: Integers) -> Vocabulary:
         """Return some of the words, in the given order."""
         _, starts, text = self.array.cast(pa.large_binary()).take(pa.array(order)).buffers()
         if not order.size:
@@ -134,13 +136,13 @@ class Vocabulary:
         kernels.word_index.index_words(text, self.starts, SEEDS, _allocate_hashes(), entries)
         return WordIndex(entries, text, self.starts, len(self))
 
-    def look_up(self, words: "Vocabulary") -> Codes:
+    def look_up(self, words: Vocabulary) -> Codes:
         """Return the number of each of these words in this vocabulary, or UNKNOWN."""
         index, texts = self.__dict__.get("index") or self._build_index(), np.array([0, len(words)])
         spans = WordSpans(words.padded, words.starts[:-1], words.starts[1:])
         return number_words(kernels.word_index.number_words, (texts,), spans, index, ALL_UNKNOWN, 1, len(words))[0]
 
-    def concat(self, words: "Vocabulary") -> "Vocabulary":
+    def concat(self, words: Vocabulary) -> Vocabulary:
         """Return the words of this vocabulary followed by others."""
         starts = np.concatenate([self.starts, words.starts[1:] + self.starts[-1]])
         return Vocabulary(np.concatenate([self.text, words.text]), starts)

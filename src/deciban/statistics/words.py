@@ -1,5 +1,7 @@
 """Counts of the words of texts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -86,7 +88,7 @@ class Words:
         return tuple(counts.dense().T for counts in self.counts)
 
     @property
-    def sorted_words(self) -> "Words":
+    def sorted_words(self) -> Words:
         """The same counts with words sorted by their bytes, so that equal counts compare equal."""
         return self._with_columns([_sort(*column) for column in self._columns()], self.text_weight)
 
@@ -95,13 +97,13 @@ class Words:
         ordered = self.sorted_words
         return ordered.vocabularies, ordered.counts, ordered.text_weight, ordered.max_features
 
-    def merge(self, other: Self) -> "Words":
+    def merge(self, other: Self) -> Words:
         found = [
             _limit_words(_add(*both), self.max_features) for both in zip(self._columns(), other._columns(), strict=True)
         ]
         return self._with_columns(found, self.text_weight + other.text_weight)
 
-    def remove(self, other: Self, tolerance: float | None = None) -> "Words":
+    def remove(self, other: Self, tolerance: float | None = None) -> Words:
         found = []
         for mine, theirs in zip(self._columns(), other._columns(), strict=True):
             words, have = _add(mine, _set_to_zero(theirs))
@@ -112,15 +114,15 @@ class Words:
             found.append(_drop_unused(words, have.with_values(subtract_counts(have.data, taken.data, tolerance))))
         return self._with_columns(found, subtract_counts(self.text_weight, other.text_weight, tolerance))
 
-    def scale(self, factor: float) -> "Words":
+    def scale(self, factor: float) -> Words:
         scaled = [(words, counts.with_values(counts.stored * factor)) for words, counts in self._columns()]
         return self._with_columns(scaled, self.text_weight * factor)
 
-    def reindex_classes(self, positions: Integers, size: int) -> "Words":
+    def reindex_classes(self, positions: Integers, size: int) -> Words:
         columns = [(words, _reindex_classes(counts, positions, size)) for words, counts in self._columns()]
         return self._with_columns(columns, scatter_to(self.text_weight, positions, size))
 
-    def reindex_columns(self, positions: Integers, size: int) -> "Words":
+    def reindex_columns(self, positions: Integers, size: int) -> Words:
         columns = [(NO_WORDS, _make_empty(self.text_weight.shape[0]))] * size
         for column, position in zip(self._columns(), positions, strict=True):
             if position >= 0:
@@ -130,7 +132,7 @@ class Words:
     def _columns(self) -> list[Counted]:
         return list(zip(self.vocabularies, self.counts, strict=True))
 
-    def _with_columns(self, columns: Sequence[Counted], texts: Floats) -> "Words":
+    def _with_columns(self, columns: Sequence[Counted], texts: Floats) -> Words:
         return Words(
             tuple(words for words, _ in columns), tuple(counts for _, counts in columns), texts, self.max_features
         )

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from deciban.errors import Place, UsageError
+
 # Default number of seconds to wait for another command.
 DEFAULT_WAIT = 10.0
 
@@ -59,6 +61,33 @@ def lock_for_change(
 def journal_of(path: str | os.PathLike[str]) -> str:
     """Return the path of the journal of an online learner: next to the file itself, not next to a link to it."""
     return f"{os.path.realpath(path)}.journal"
+
+
+def check_no_service(path: str | os.PathLike[str]) -> None:
+    """Raise a UsageError if a service is learning with a model, or has left a journal."""
+    if not os.path.isfile(path):
+        return
+    try:
+        lock = lock_model(path)
+    except BlockingIOError:
+        cause = "the model is in use by a learning service or another command"
+        raise UsageError(cause, place=Place(os.fspath(path)), remedy="choose a different name or stop it") from None
+    except OSError:
+        return  # whether it can be written is checked elsewhere
+    if lock is not None:
+        os.close(lock)
+    check_no_journal(path)
+
+
+def check_no_journal(path: str | os.PathLike[str]) -> None:
+    """Raise a UsageError if a model has a journal, which may contain rows that the model file lacks."""
+    journal = journal_of(path)
+    if os.path.exists(journal) and os.path.getsize(journal):
+        raise UsageError(
+            f"a learning service left its journal next to the model ({os.path.basename(journal)})",
+            place=Place(os.fspath(path)),
+            remedy="write to another name, then use deciban upgrade",
+        )
 
 
 def _wait_for_lock(path: str, notify: Callable[[str], None], wait: float) -> int | None:

@@ -3,6 +3,8 @@
 The line appears after two seconds and is cleared at the end. Without a terminal or a notebook nothing is printed.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys

@@ -1,11 +1,14 @@
 """Base class of the drop-in classifiers: scikit-learn's interface on top of counts and a model."""
 
+from __future__ import annotations
+
 import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
@@ -25,8 +28,9 @@ from deciban.schema.schema import GIVEN, ColumnGroup, Schema
 from deciban.scoring.predict import score_table
 from deciban.tables.convert import as_table
 from deciban.tables.examples import LabeledTable
-from deciban.tables.labels import LabelArray, check_weights, encode_labels
+from deciban.tables.labels import check_weights, encode_labels
 from deciban.tables.table import Matrix, SparseMatrix
+from deciban.typing import SupportsCsr
 from deciban.util.arrays import Floats
 
 
@@ -79,7 +83,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     learned_: Learned
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: npt.ArrayLike | SupportsCsr, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -98,7 +102,13 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._become(copy.copy(self)._learn(None, X, y, None, sample_weight, whole=True))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: npt.ArrayLike | SupportsCsr,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Learn more rows. The result equals one `fit` on all rows.
 
         Parameters
@@ -148,7 +158,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """Return the classifier for 0 + classifier, so that sum() works."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[Any]:
         """Return the most probable class of each row.
 
         Parameters
@@ -165,7 +175,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         best = self._score(learned.model, X, most_probable)
         return np.asarray(learned.counts.classes[best])
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[np.floating]:
         """Return the posterior probability of each class.
 
         Parameters
@@ -180,7 +190,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._score(self._get_fitted().model, X, posteriors)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[np.floating]:
         """Return the log posterior of each class.
 
         Parameters
@@ -197,7 +207,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
             self._get_fitted().model, X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
         )
 
-    def predict_joint_log_proba(self, X: Any) -> Any:
+    def predict_joint_log_proba(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[np.floating]:
         """Return log P(class) + log P(row | class), up to a term that is the same for every class.
 
         Parameters
@@ -213,12 +223,12 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         return self._score(self._get_fitted().model, X, lambda joint, prior: joint)
 
     @property
-    def classes_(self) -> LabelArray:
+    def classes_(self) -> npt.NDArray[Any]:
         """Class labels, sorted."""
         return self._get_fitted().counts.classes
 
     @property
-    def class_count_(self) -> Floats:
+    def class_count_(self) -> npt.NDArray[np.floating]:
         """Total weight of the rows of each class."""
         return self._get_fitted().counts.class_weight
 
@@ -318,7 +328,7 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         prior = self._log_prior(counts)
         return Learned(counts, prior, dtype=kind, covariance=covariance, tol=tol, declared=declared)
 
-    def _check_addable(self, other: "DropIn") -> None:
+    def _check_addable(self, other: DropIn) -> None:
         """Raise an error unless the other classifier has the same parameters and columns."""
         theirs = other.get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
@@ -352,14 +362,14 @@ class DropIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         name = type(self).__name__
         return DataError(f"X has {found} features, but {name} is expecting {expected} features as input")
 
-    def _score(self, model: Model, X: Any, finish: Any) -> Any:
+    def _score(self, model: Model, X: Any, finish: Any) -> npt.NDArray[Any]:
         if type(X) is not np.ndarray:
             validate_data(self, X, reset=False, skip_check_array=True)
         table = self._make_table(X)
         if table.width != model.schema.width:
             raise self._make_width_error(table.width, model.schema.width)
         try:
-            return score_table(model, table, finish)
+            return np.asarray(score_table(model, table, finish))
         except DataError:
             self._raise_sklearn_error(table)
             raise

@@ -1,10 +1,13 @@
 """Drop-in LinearDiscriminantAnalysis and QuadraticDiscriminantAnalysis."""
 
+from __future__ import annotations
+
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -16,6 +19,7 @@ from deciban.families import Family, JointGaussian, PerClass, Pooled
 from deciban.model.counts import Counts
 from deciban.statistics import Scatter
 from deciban.tables.examples import LabeledTable
+from deciban.typing import SupportsCsr
 from deciban.util.arrays import Floats, log
 
 
@@ -85,12 +89,12 @@ class Discriminant(DropIn):
         return estimate_covariance(self.covariance_estimator, rows, weights)
 
     @property
-    def means_(self) -> Any:
+    def means_(self) -> npt.NDArray[np.floating]:
         """Mean of each column in each class."""
-        return self._statistic.mean.astype(self._get_fitted().dtype)
+        return np.asarray(self._statistic.mean.astype(self._get_fitted().dtype))
 
     @property
-    def priors_(self) -> Any:
+    def priors_(self) -> npt.NDArray[np.floating]:
         """Prior of each class."""
         return np.exp(self._get_fitted().log_prior).astype(self._get_fitted().dtype)
 
@@ -177,8 +181,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def __init__(
         self,
         solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
+        shrinkage: Literal["auto"] | float | None = None,
+        priors: npt.ArrayLike | None = None,
         n_components: int | None = None,
         store_covariance: bool = False,
         tol: float = 1e-4,
@@ -226,7 +230,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._max_components
 
     @property
-    def covariance_(self) -> Any:
+    def covariance_(self) -> npt.NDArray[np.floating]:
         """Within-class covariance; with the solver "svd" only if `store_covariance`."""
         if self.solver == "svd" and not self.store_covariance:
             raise AttributeError("covariance_ is available only with store_covariance=True or another solver")
@@ -235,11 +239,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return covariance
 
     @property
-    def xbar_(self) -> Any:
+    def xbar_(self) -> npt.NDArray[np.floating]:
         """Mean over the classes, weighted by the priors."""
         return self.priors_ @ self.means_
 
-    def _compute_directions(self) -> tuple[Any, Any]:
+    def _compute_directions(self) -> tuple[Floats, Floats]:
         """Return the projection to the discriminant space, and the share of variance of each direction."""
         learned = self._get_fitted()
         within = learned.within
@@ -254,16 +258,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return white @ turn.T[:, :rank] / within.unit[:, None], share[: self._max_components]
 
     @property
-    def scalings_(self) -> Any:
+    def scalings_(self) -> npt.NDArray[np.floating]:
         """Directions of `transform`, scaled so that the within-class covariance is the identity."""
         return self._compute_directions()[0].astype(self._get_fitted().dtype)
 
     @property
-    def explained_variance_ratio_(self) -> Any:
+    def explained_variance_ratio_(self) -> npt.NDArray[np.floating]:
         """Share of the between-class variance in each direction."""
         return self._compute_directions()[1].astype(self._get_fitted().dtype)
 
-    def _compute_linear_form(self) -> tuple[Any, Any]:
+    def _compute_linear_form(self) -> tuple[Floats, Floats]:
         """Return slopes and offsets of log P(class | row), up to a term that is the same for every class."""
         learned = self._get_fitted()
         likelihood = self._likelihood
@@ -274,20 +278,20 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return slope, offset
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> npt.NDArray[np.floating]:
         """Weights of the linear form, centered over classes; for two classes, the weights of the log odds."""
         slope, _ = self._compute_linear_form()
         slope = slope[1:] - slope[:1] if len(slope) == 2 else slope - slope.mean(axis=0)
         return slope.astype(self._get_fitted().dtype)
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> npt.NDArray[np.floating]:
         """Offsets of the linear form, centered over classes; for two classes, the offset of the log odds."""
         _, offset = self._compute_linear_form()
         offset = offset[1:] - offset[:1] if len(offset) == 2 else offset - offset.mean()
         return offset.astype(self._get_fitted().dtype)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[np.floating]:
         """Return the log joint centered over classes; for two classes, the log odds of the second class.
 
         Parameters
@@ -303,7 +307,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint - joint.mean(axis=1, keepdims=True)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[np.floating]:
         """Project rows to the space that separates the classes best; centered, except with the solver "eigen".
 
         Parameters
@@ -398,8 +402,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         self,
         *,
         solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
+        shrinkage: Literal["auto"] | float | None = None,
+        priors: npt.ArrayLike | None = None,
         reg_param: float = 0.0,
         store_covariance: bool = False,
         tol: float = 1e-4,
@@ -429,7 +433,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return (1.0 - self.reg_param) * own + self.reg_param * np.eye(own.shape[1])
 
     @property
-    def covariance_(self) -> Any:
+    def covariance_(self) -> list[npt.NDArray[np.floating]]:
         """Covariance matrix of each class; only if `store_covariance`."""
         if not self.store_covariance:
             raise AttributeError("covariance_ is available only with store_covariance=True")
@@ -441,16 +445,16 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return covariance
 
     @property
-    def scalings_(self) -> Any:
+    def scalings_(self) -> list[npt.NDArray[np.floating]]:
         """Variances of each class along its principal axes, largest first."""
         return [linalg.eigvalsh(matrix)[::-1] for matrix in self._matrices()]
 
     @property
-    def rotations_(self) -> Any:
+    def rotations_(self) -> list[npt.NDArray[np.floating]]:
         """Principal axes of each class, as columns."""
         return [linalg.eigh(matrix)[1][:, ::-1] for matrix in self._matrices()]
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: npt.ArrayLike | SupportsCsr) -> npt.NDArray[np.floating]:
         """Return the log joint of each class, up to a common term; for two classes, the log odds of the second class.
 
         Parameters

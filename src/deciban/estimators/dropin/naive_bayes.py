@@ -1,5 +1,7 @@
 """Drop-in naive Bayes classifiers: GaussianNB, MultinomialNB, ComplementNB, BernoulliNB and CategoricalNB."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
@@ -80,7 +83,7 @@ class GaussianNB(DropIn):
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
+    def __init__(self, *, priors: npt.ArrayLike | None = None, var_smoothing: float = 1e-9) -> None:
         self.priors = priors
         self.var_smoothing = var_smoothing
 
@@ -98,29 +101,29 @@ class GaussianNB(DropIn):
         return log(priors)
 
     @property
-    def class_count_(self) -> Any:
+    def class_count_(self) -> npt.NDArray[np.floating]:
         """Total weight of the rows of each class."""
         return self._get_fitted().counts.class_weight.astype(self._get_fitted().dtype)
 
     @property
-    def class_prior_(self) -> Any:
+    def class_prior_(self) -> npt.NDArray[np.floating]:
         """Prior of each class."""
         return np.exp(self._get_fitted().log_prior).astype(self._get_fitted().dtype)
 
     @property
-    def theta_(self) -> Any:
+    def theta_(self) -> npt.NDArray[np.floating]:
         """Mean of each column in each class."""
-        return self._statistic.mean.astype(self._get_fitted().dtype)
+        return np.asarray(self._statistic.mean.astype(self._get_fitted().dtype))
 
     @property
-    def epsilon_(self) -> Any:
+    def epsilon_(self) -> npt.NDArray[np.floating]:
         """Amount added to the variances of each column."""
-        return self.var_smoothing * self._statistic.merge_classes().variance()[0]
+        return np.asarray(self.var_smoothing * self._statistic.merge_classes().variance()[0])
 
     @property
-    def var_(self) -> Any:
+    def var_(self) -> npt.NDArray[np.floating]:
         """Variance of each column in each class."""
-        return self._likelihood.variance.T.astype(self._get_fitted().dtype)
+        return np.asarray(self._likelihood.variance.T.astype(self._get_fitted().dtype))
 
     @staticmethod
     def _update_mean_variance(n_past: float, mu: Any, var: Any, X: Any, sample_weight: Any = None) -> Any:
@@ -191,7 +194,7 @@ class DiscreteNB(DropIn):
     _only_positive: ClassVar[bool] = True
 
     @property
-    def class_log_prior_(self) -> Any:
+    def class_log_prior_(self) -> npt.NDArray[np.floating]:
         """Log prior of each class."""
         return self._get_fitted().log_prior
 
@@ -252,7 +255,12 @@ class MultinomialNB(DiscreteNB):
     """
 
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None
+        self,
+        *,
+        alpha: npt.ArrayLike = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: npt.ArrayLike | None = None,
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
@@ -263,14 +271,14 @@ class MultinomialNB(DiscreteNB):
         return Multinomial(alpha=self._get_smoothing())
 
     @property
-    def feature_count_(self) -> Any:
+    def feature_count_(self) -> npt.NDArray[np.floating]:
         """Sum of each column in each class."""
-        return self._statistic.total
+        return np.asarray(self._statistic.total)
 
     @property
-    def feature_log_prob_(self) -> Any:
+    def feature_log_prob_(self) -> npt.NDArray[np.floating]:
         """Log P(column | class)."""
-        return self._likelihood.log_share.T
+        return np.asarray(self._likelihood.log_share.T)
 
 
 class ComplementNB(DiscreteNB):
@@ -331,10 +339,10 @@ class ComplementNB(DiscreteNB):
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
+        alpha: npt.ArrayLike = 1.0,
         force_alpha: bool = True,
         fit_prior: bool = True,
-        class_prior: Any = None,
+        class_prior: npt.ArrayLike | None = None,
         norm: bool = False,
     ) -> None:
         self.alpha = alpha
@@ -351,24 +359,24 @@ class ComplementNB(DiscreteNB):
         return np.zeros(counts.classes.size)
 
     @property
-    def class_log_prior_(self) -> Any:
+    def class_log_prior_(self) -> npt.NDArray[np.floating]:
         """Log prior of each class, which the score does not use."""
         return super()._log_prior(self._get_fitted().counts)
 
     @property
-    def feature_count_(self) -> Any:
+    def feature_count_(self) -> npt.NDArray[np.floating]:
         """Sum of each column in each class."""
-        return self._statistic.total
+        return np.asarray(self._statistic.total)
 
     @property
-    def feature_all_(self) -> Any:
+    def feature_all_(self) -> npt.NDArray[np.floating]:
         """Sum of each column over all classes."""
-        return self.feature_count_.sum(axis=0)
+        return np.asarray(self.feature_count_.sum(axis=0))
 
     @property
-    def feature_log_prob_(self) -> Any:
+    def feature_log_prob_(self) -> npt.NDArray[np.floating]:
         """Amount that each occurrence adds to the score of a class."""
-        return self._likelihood.weight.T
+        return np.asarray(self._likelihood.weight.T)
 
 
 class BernoulliNB(DiscreteNB):
@@ -432,11 +440,11 @@ class BernoulliNB(DiscreteNB):
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
+        alpha: npt.ArrayLike = 1.0,
         force_alpha: bool = True,
         binarize: float | None = 0.0,
         fit_prior: bool = True,
-        class_prior: Any = None,
+        class_prior: npt.ArrayLike | None = None,
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
@@ -448,14 +456,14 @@ class BernoulliNB(DiscreteNB):
         return Bernoulli(alpha=self._get_smoothing(), threshold=self.binarize)
 
     @property
-    def feature_count_(self) -> Any:
+    def feature_count_(self) -> npt.NDArray[np.floating]:
         """Number of cells equal to 1, for each column and class."""
-        return self._statistic.total
+        return np.asarray(self._statistic.total)
 
     @property
-    def feature_log_prob_(self) -> Any:
+    def feature_log_prob_(self) -> npt.NDArray[np.floating]:
         """Log P(1 | class) of each column."""
-        return self._likelihood.one.T
+        return np.asarray(self._likelihood.one.T)
 
 
 @dataclass(frozen=True, repr=False)
@@ -545,8 +553,8 @@ class CategoricalNB(DiscreteNB):
         alpha: float = 1.0,
         force_alpha: bool = True,
         fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
+        class_prior: npt.ArrayLike | None = None,
+        min_categories: npt.ArrayLike | None = None,
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
@@ -578,18 +586,18 @@ class CategoricalNB(DiscreteNB):
             raise DataError("Input X contains infinity", remedy="number the categories 0, 1, ...")
 
     @property
-    def category_count_(self) -> Any:
+    def category_count_(self) -> list[npt.NDArray[np.floating]]:
         """Count of each category in each class, for each column."""
         return list(self._likelihood.counts)
 
     @property
-    def feature_log_prob_(self) -> Any:
+    def feature_log_prob_(self) -> list[npt.NDArray[np.floating]]:
         """Log P(category | class), for each column."""
         start = self._likelihood.start
         return [self._likelihood.table[a : b - 1].T for a, b in pairwise(start)]
 
     @property
-    def n_categories_(self) -> Any:
+    def n_categories_(self) -> npt.NDArray[np.integer]:
         """Number of categories of each column."""
         return np.array([table.shape[1] for table in self._likelihood.counts])
 

@@ -1,5 +1,7 @@
 """Checks of the parameters of families, and the supports of distributions."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

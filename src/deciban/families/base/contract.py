@@ -9,6 +9,8 @@ The module contains, in this order:
 - functions that work for any family.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -135,12 +137,12 @@ class DiscriminantTerms:
         """True if all weights and offsets are finite."""
         return bool(np.isfinite(self.weights).all() and np.isfinite(self.offset).all())
 
-    def scale(self, weight: float) -> "DiscriminantTerms":
+    def scale(self, weight: float) -> DiscriminantTerms:
         """Return the terms of the evidence multiplied by `weight`."""
         curve = None if self.quadratic is None else weight * self.quadratic
         return replace(self, weights=weight * self.weights, offset=weight * self.offset, quadratic=curve)
 
-    def expand(self) -> "DiscriminantTerms":
+    def expand(self) -> DiscriminantTerms:
         """Return the same terms with a center of 0."""
         center = np.broadcast_to(self.center, (len(self.names),))
         weights, offset = self.weights, self.offset - center @ self.weights
@@ -173,7 +175,7 @@ class LeftOutRows:
     labels: Codes
     removed: Floats
 
-    def __getitem__(self, rows: Any) -> "LeftOutRows":
+    def __getitem__(self, rows: Any) -> LeftOutRows:
         return LeftOutRows(self.labels[rows], self.removed[rows])
 
     def find_distinct(self, x: Floats) -> tuple[Integers, Integers]:
@@ -208,7 +210,7 @@ class Covariance:
     shared: tuple[Floats, ...]
 
     @classmethod
-    def zeros_along(cls, *directions: Floats) -> "Covariance":
+    def zeros_along(cls, *directions: Floats) -> Covariance:
         """Return a covariance of 0 along the given directions."""
         zeros = tuple(np.zeros_like(direction) for direction in directions)
         return cls(np.zeros_like(directions[0]), directions, zeros)
@@ -352,11 +354,11 @@ class Family(Protocol):
         """The cells that can be learned and sampled."""
         ...
 
-    def marginal_family(self) -> "Family":
+    def marginal_family(self) -> Family:
         """Return the family of a single column of the block."""
         ...
 
-    def alternatives(self, summary: NumericSummary | None, others: Sequence["Family"], values: int) -> list["Family"]:
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Family], values: int) -> list[Family]:
         """Return the families that tuning tries for a column inferred to be of this family, this one first.
 
         Leave this one out if it does not suit. summary: of a numeric column, else None. others: the candidates of all
@@ -365,12 +367,12 @@ class Family(Protocol):
         ...
 
     @classmethod
-    def candidates_for(cls, summary: NumericSummary) -> Sequence["Family"]:
+    def candidates_for(cls, summary: NumericSummary) -> Sequence[Family]:
         """Return the families of this type that tuning may try for any numeric column with this summary."""
         ...
 
     @classmethod
-    def additions_for(cls, values: pa.Array) -> Sequence["Family"]:
+    def additions_for(cls, values: pa.Array) -> Sequence[Family]:
         """Return the families of this type that tuning may add as further blocks of a column of dates or texts.
 
         values: the distinct values of the column.
@@ -561,6 +563,21 @@ def score_by_refitting(
     """Score left-out rows by definition: remove each row from the counts, estimate, score it.
 
     Slow: for a few rows, or for families without a formula for `score_left_out`.
+
+    Parameters
+    ----------
+    family : Family
+        The family.
+    statistic : Statistic
+        The counts of all rows.
+    cells : cells
+        Cells of the left-out rows, as `Family.read` returns them.
+    rows : LeftOutRows
+        Labels and weights of the left-out rows.
+    slot : ndarray of shape (n_columns,)
+        Slot of each column in `out`.
+    out : ndarray of shape (n_rows, n_slots, n_classes)
+        Array to which the evidence is added.
     """
     classes = out.shape[2]
     ones = np.ones(slot.size)

@@ -1,5 +1,7 @@
 """Variances of classes: one per class, one for all, or in between; and tests for constant columns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,5 +1,7 @@
 """Family of texts: `Text`, its likelihood, and the evidence of each column of texts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -45,7 +47,7 @@ MIN_WORDS_FOR_THREAD = 1 << 14
 
 @dataclass(frozen=True, repr=False)
 class Text(TextOptions):
-    """Texts as bags of words: P(word | class) = (count + alpha) / (all + alpha * vocabulary).
+    r"""Texts as bags of words: P(word | class) = (count + alpha) / (all + alpha * vocabulary).
 
     Parameters
     ----------
@@ -87,6 +89,13 @@ class Text(TextOptions):
     --------
     Multinomial : Counts of words that are already columns of a table.
     BayesClassifier.top_words : The most characteristic words of a class.
+
+    Notes
+    -----
+    For a text with the amounts :math:`x_w` of its words, where :math:`N_{wc}` is the total of word w in class c,
+    :math:`N_c` that of all words, and V the size of the vocabulary ("multinomial"):
+
+    .. math:: \log P(x \mid c) = \sum_w x_w \log \frac{N_{wc} + \alpha}{N_c + \alpha V}
 
     Examples
     --------
@@ -154,16 +163,16 @@ class Text(TextOptions):
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
 
-    def estimate(self, statistic: Words) -> "TextLikelihood":
+    def estimate(self, statistic: Words) -> TextLikelihood:
         columns = tuple(self._column(statistic, j) for j in range(len(statistic.counts)))
         for column in columns:
             column.prepare()
         return TextLikelihood(columns)
 
-    def _column(self, statistic: Words, j: int) -> "TextColumn":
+    def _column(self, statistic: Words, j: int) -> TextColumn:
         return TextColumn(self, WordCounts.of(statistic, j, self.min_count, self.term_weights.presence))
 
-    def _count_known(self, column: "TextColumn", statistic: Words, j: int, texts: pa.Array) -> SparseRows:
+    def _count_known(self, column: TextColumn, statistic: Words, j: int, texts: pa.Array) -> SparseRows:
         """Return the amounts of the words of texts that are in the vocabulary of the column, as they were counted."""
         if self.min_count == 0.0:
             return column.rows(texts)
@@ -187,7 +196,7 @@ class Text(TextOptions):
             out[:, slot[j]] += part[:, 0]
 
     def add_covariance(
-        self, whole: "TextLikelihood", statistic: Words, cells: list[pa.Array], weight: Floats, out: Covariance
+        self, whole: TextLikelihood, statistic: Words, cells: list[pa.Array], weight: Floats, out: Covariance
     ) -> None:
         for j, (array, column) in enumerate(zip(cells, whole.columns, strict=True)):
             if len(column.words):
@@ -198,12 +207,12 @@ class Text(TextOptions):
 class TextLikelihood(BaseLikelihood):
     """Evidence of the words of each column."""
 
-    columns: "tuple[TextColumn, ...]"
+    columns: tuple[TextColumn, ...]
 
     accepts_length: ClassVar[bool] = True
 
     @property
-    def text_columns(self) -> "tuple[TextColumn, ...]":
+    def text_columns(self) -> tuple[TextColumn, ...]:
         return self.columns
 
     def score(self, cells: list[pa.Array], weight: Floats, slot: Integers, out: Floats) -> None:

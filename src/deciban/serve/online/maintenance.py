@@ -133,6 +133,7 @@ class Maintenance:
                 self._fail_save(problem)
         if not self.saving and now >= self._cleaned_at + CLEANUP_SECONDS:
             self._cleaned_at = now
+            self._save_soon |= durable.file.changed  # by another program: reported when the file cannot be saved
             self._tasks, self.busy = durable.drop_surplus(), True
         if self._retune_at is not None and durable.counters.untuned >= self._retune_at and not self._tuning:
             self._tuning = True

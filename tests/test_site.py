@@ -1,0 +1,173 @@
+"""The site: built once without a warning; every page is reachable, found by the words people type, and accessible."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from typing import Any
+
+import pytest
+
+from tests.support.browser import AXE, needs_axe, opened
+
+pytest.importorskip("sphinx", reason="the site needs the extra 'docs'")
+
+ROOT = Path(__file__).parent.parent
+
+# What people type into the search, and the pages of which one must be among the first results.
+SEARCHES = {
+    "categorical": {"deciban.Categorical", "reference/families"},
+    "missing": {"howto/missing-values"},
+    "threshold": {"deciban.Threshold", "concepts/decisions", "deciban.BayesClassifier.threshold"},
+    "cost": {"howto/costs"},
+    "unbalanced": {"howto/costs"},
+    "onnx": {"howto/export", "deciban.BayesClassifier.to_onnx"},
+    "online": {"howto/online-learning"},
+    "calibration": {"concepts/calibration"},
+    "LDA": {"concepts/linear-forms"},
+    "QDA": {"concepts/linear-forms"},
+    "excel": {"howto/files"},
+    "spark": {"howto/databases"},
+    "postgres": {"howto/sql", "howto/databases"},
+    "forget": {"concepts/counts", "deciban.BayesClassifier.forget", "reference/glossary"},
+    "weights": {"reference/glossary", "howto/tables"},
+    "reject": {"howto/costs", "reference/glossary"},
+    "prior": {"concepts/decisions", "reference/glossary", "deciban.BayesClassifier.with_prior"},
+    "text": {"howto/text"},
+    "csv": {"start/first-model", "howto/files"},
+    "scikit-learn": {"howto/scikit-learn"},
+    "docker": {"howto/deploy"},
+    "token": {"howto/serve"},
+    "explain": {"howto/explain"},
+    "MAP": {"reference/glossary"},
+    "Laplace": {"reference/glossary", "concepts/worked-examples"},
+    "json": {"howto/explain"},
+    "sql": {"howto/sql"},
+    "rest": {"reference/rest"},
+    "install": {"start/install"},
+    "playground": {"start/playground"},
+}
+
+# One page of each kind, by what it may break: cards, prose, tables, formulas, long signatures, frames.
+KINDS = [
+    "index.html",
+    "start/playground.html",
+    "howto/index.html",
+    "howto/files.html",
+    "concepts/decisions.html",
+    "reference/glossary.html",
+    "reference/command-line.html",
+    "reference/api/generated/deciban.BayesClassifier.html",
+    "project/contributing.html",
+]
+
+
+@dataclass
+class Site:
+    folder: Path
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The site, built without the programs of the gallery, which tests/examples run."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-D",
+        "plot_gallery=0",
+        "-d",
+        str(folder / "trees"),
+    ]
+    done = subprocess.run(
+        [*command, "docs", str(folder / "html")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return Site(folder / "html", done.stdout + done.stderr)
+
+
+@pytest.mark.house
+def test_the_site_is_built_without_a_warning(site: Site) -> None:
+    assert "build succeeded." in site.printed
+    assert "WARNING" not in site.printed
+    assert "Playground" in (site.folder / "_static" / "playground.html").read_text()
+
+
+@pytest.mark.house
+def test_every_page_can_be_reached_by_links(site: Site) -> None:
+    pages = {path.relative_to(site.folder).as_posix() for path in site.folder.rglob("*.html")}
+    pages -= {"_static/webpack-macros.html"}
+    waiting, reached = ["index.html"], {"index.html"}
+    while waiting:
+        page = waiting.pop()
+        for link in set(re.findall(r'href="([^"#:]+\.html)', (site.folder / page).read_text())):
+            target = normpath(join(dirname(page), link))
+            assert target in pages, (page, link)
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    assert pages - reached == set()
+
+
+@pytest.mark.browser
+def test_the_search_finds_what_people_type(site: Site) -> None:
+    missed = {}
+    with opened(site.folder / "search.html") as it:
+        it.page.wait_for_function("typeof Search !== 'undefined' && Search.hasIndex()")
+        for word, pages in SEARCHES.items():
+            found = first_results(it.page, word)
+            if not any(name in place for place in found for name in pages):
+                missed[word] = found
+    assert missed == {}
+
+
+def first_results(page: Any, word: str) -> list[str]:
+    """Return the places of the first results of the site's own search."""
+    ask = (
+        "word => { const [query, ...asked] = Search._parseQuery(word); return Search._performSearch(query, ...asked); }"
+    )
+    return [f"{page}#{anchor}" for page, _, anchor, *_ in page.evaluate(ask, word)[::-1][:5]]
+
+
+@needs_axe
+@pytest.mark.browser
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_serious(site: Site, dark: bool) -> None:
+    faults = {}
+    for kind in KINDS:
+        with opened(site.folder / kind, dark=dark) as it:
+            it.page.evaluate(AXE.read_text(encoding="utf-8"))
+            rules = ["color-contrast"] if dark else ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+            found = it.page.evaluate("runOnly => axe.run(document, { runOnly, iframes: false })", rules)["violations"]
+            serious = [
+                [one["id"], one["nodes"][0]["html"]] for one in found if one["impact"] in ("serious", "critical")
+            ]
+            if serious:
+                faults[kind] = serious
+    assert faults == {}
+
+
+@pytest.mark.browser
+def test_a_phone_does_not_scroll_sideways_and_no_page_asks_the_network(site: Site) -> None:
+    for kind in KINDS:
+        with opened(site.folder / kind, width=390) as it:
+            assert it.page.evaluate("document.documentElement.scrollWidth") == 390, kind
+            assert [url for url in it.requests if not url.startswith(("file:", "data:"))] == [], kind
+
+
+@pytest.mark.browser
+def test_the_playground_is_alive_in_its_frame_and_follows_the_theme(site: Site) -> None:
+    with opened(site.folder / "start" / "playground.html") as it:
+        frame = it.page.frame_locator("iframe.playground")
+        assert frame.locator("[role=tab]").first.inner_text() == "Playground"
+        frame.get_by_role("tab", name="Theorem").click()
+        assert frame.locator("[data-scene=theorem]").is_visible()
+        it.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+        background = "getComputedStyle(document.body).backgroundColor"
+        it.page.frames[1].wait_for_function(f"{background} === 'rgb(22, 24, 26)'")
