@@ -33,7 +33,7 @@ from deciban.evaluation.importance import (
     compute_new_row_importance,
     compute_simulated_importance,
     compute_training_importance,
-    select_columns,
+    select_learned_columns,
 )
 from deciban.evaluation.label_issues import MIN_PROBABILITY, LabelIssues, find_label_issues
 from deciban.evaluation.leave_one_out import LeaveOneOut
@@ -51,8 +51,6 @@ from deciban.families import Family
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
 from deciban.fitting.release import release
-from deciban.fitting.tune.propose import limit_tuning_rows
-from deciban.fitting.tune.rows import Rows
 from deciban.fitting.update import find_class_places
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
@@ -1433,11 +1431,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _select_positions(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """Return the positions of the columns that `select_columns` returns by name."""
-        fitted = self._get_fitted()
-        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), sample=True)
-        schema, classes = fitted.model.schema, fitted.classes.size
-        rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
-        return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
+        return select_learned_columns(self._get_fitted(), self._examples(X, y, sample_weight), k)
 
     # --- model contents
 
