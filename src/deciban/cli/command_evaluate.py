@@ -314,30 +314,45 @@ def _is_model(path: str) -> bool:
 
 
 @command(short_help="Check the assumptions of a model", epilog="""\b
-Example:
+Examples:
   deciban diagnose wine.dcb wine.csv
+  deciban diagnose wine.dcb wine.csv --select
 """)  # fmt: skip
 @MODEL
 @TABLE
 @TARGET
+@click.option("--select", is_flag=True, help="Show the columns that predict best together too, most informative "
+              "first: all that add more than chance would.")  # fmt: skip
 @input_options
 @common_options
 def diagnose(
-    model: str, table: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any
+    model: str,
+    table: tuple[str, ...],
+    target: str | None,
+    select: bool,
+    as_json: bool,
+    read: ReadOptions,
+    **options: Any,
 ) -> None:
     """Check which assumptions of MODEL fail on its training rows.
 
     Shows dependent columns, poorly fitting distributions, their effect on the log-loss, and remedies.
     """
+    from deciban.evaluation.importance import select_learned_columns
     from deciban.evaluation.validation import diagnose_rows
 
     fitted = load_model(model)
     rows = open_labeled(fitted, open_table(table, read), target)
     with rows.locate_errors():
         found = diagnose_rows(fitted, rows)
+        chosen = select_learned_columns(fitted, rows, None) if select else []
+    selected = [fitted.model.schema.column_name(column) for column in chosen]
     if as_json:
-        return echo_json(found.to_dict(as_option))
+        return echo_json({**found.to_dict(as_option), **({"selected": selected} if select else {})})
     echo(found.summary(as_option))
+    if select:
+        names = ", ".join(map(escape_line, selected)) or "none: no column adds more than chance would"
+        echo(f"\ncolumns that predict best together: {names}")
     return None
 
 
