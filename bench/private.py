@@ -127,13 +127,13 @@ def main() -> None:
         "deciban, all columns",
     ]
     text = "\n".join("| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads), *lines])
-    REPORT.write_text(
-        "# Accuracy of released counts\n\nMean accuracy and log-loss of "
-        f"{SPLITS} random splits (70% learned), `python bench/private.py --write`. Both methods have the\n"
-        "same ε and the same bounds, the range of each column. Without noise: plain Bayes. "
-        "Last column: categories, too.\n\n"
-        f"{text}\n"
-    )
+    head = f"""# Accuracy of released counts
+
+Mean accuracy and log-loss of {SPLITS} random splits (70% learned), by `python bench/private.py --write`.
+Both methods have the same ε and the same bounds, the range of each column. *No noise* is plain Bayes.
+The last column uses the categories of the tables, too.
+"""
+    REPORT.write_text(f"{head}\n{text}\n")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 import re
 from os.path import relpath
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from deciban import __version__
 from deciban.page.build import render_page
@@ -138,6 +140,12 @@ def read_page(app: Sphinx, name: str, source: list[str]) -> None:
     if name == "reference/glossary":
         source[0] = list_terms(source[0])
     source[0] = lead_to_pages(source[0], file, page)
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")  # doctest needs an empty line after output
+
+
+def remove_stubs(app: Sphinx, config: Config) -> None:
+    """Remove the stubs of an earlier build: those of names that are gone would be pages that nothing links to."""
+    rmtree(ROOT / "docs" / "reference" / "api" / "generated", ignore_errors=True)
 
 
 def skip_foreign(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
@@ -154,15 +162,16 @@ def write_playground(app: Sphinx, error: Exception | None) -> None:
 
 
 def write_math(self: Any, node: nodes.Element) -> None:
-    """Write a formula as MathML."""
+    """Write a formula as MathML; a wide one can be scrolled by keyboard."""
     shown = "block" if isinstance(node, nodes.math_block) else "inline"
     tree = latex2mathml.tex2mathml(node.astext(), as_block=shown == "block")
-    self.body.append(f'<div class="math">{tree}</div>' if shown == "block" else str(tree))
+    self.body.append(f'<div class="math" tabindex="0">{tree}</div>' if shown == "block" else str(tree))
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
+    app.connect("config-inited", remove_stubs, priority=100)
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("build-finished", write_playground)

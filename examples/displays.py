@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import train_test_split
 
 from deciban import BayesClassifier, JointGaussian
 from deciban.datasets import weather
@@ -27,6 +28,7 @@ from deciban.plot import (
     LearningDisplay,
     NomogramDisplay,
     PairDisplay,
+    PredictionSetDisplay,
     ReliabilityDisplay,
 )
 
@@ -41,6 +43,7 @@ def draw_all() -> dict[str, Any]:
     y = y.map({0: "malignant", 1: "benign"})
     new, truth = X[1::2], y[1::2]
     clf = BayesClassifier().fit(X[::2], y[::2])
+    learned, others, labels, truths = train_test_split(X, y, test_size=0.5, random_state=0)
     plain = BayesClassifier(tune=None).fit(X[FEW][::2], y[::2])
     play = BayesClassifier(tune=None).fit(weather(), "play")
     flowers, names = load_iris(return_X_y=True, as_frame=True)
@@ -56,6 +59,7 @@ def draw_all() -> dict[str, Any]:
         "decision_map": DecisionMapDisplay.from_estimator(quadratic, X=petals, y=kinds),
         "cost": CostDisplay.from_estimator(clf, new, truth, loss=LOSS, label="malignant"),
         "coverage": CoverageDisplay.from_estimator(plain, new, truth, reject=0.1),
+        "prediction_sets": PredictionSetDisplay.from_estimator(BayesClassifier().fit(learned, labels), others, truths),
         "reliability": ReliabilityDisplay.from_estimator(clf, new, truth),
         "dependence": DependenceDisplay.from_estimator(plain, kind="bars"),
         "importance": ImportanceDisplay.from_estimator(clf, max_display=12),

@@ -9,6 +9,8 @@ import pytest
 from conftest import NEEDED, SERVED, SLOW
 from sklearn.datasets import load_wine
 
+from deciban import __version__
+
 ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.house
@@ -35,6 +37,28 @@ def test_tools_have_no_complaint(command: tuple[str, ...]) -> None:
     if command[0] == "mypy" and sys.version_info >= (3, 12):
         pytest.skip("types are checked on Python 3.11: its NumPy has other type hints than that of later versions")
     run(str(Path(sys.executable).parent / command[0]), *command[1:])
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("github-workflows", ".github/workflows/*.yml"),
+        ("dependabot", ".github/dependabot.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),
+        ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+        ("citation-file-format", "CITATION.cff"),
+    ],
+)
+def test_settings_of_other_tools_follow_their_schemas(schema: str, files: str) -> None:
+    found = [str(path) for path in sorted(ROOT.glob(files))]
+    assert found
+    checker = Path(sys.executable).parent / "check-jsonschema"
+    run(str(checker), "--builtin-schema", f"vendor.{schema}", *found)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## [{__version__}] - 20" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_first_command_of_the_readme_prints_what_it_shows() -> None:

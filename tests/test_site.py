@@ -1,5 +1,6 @@
 """The site: built once without a warning; every page is reachable, found by the words people type, and accessible."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from tests.support.browser import AXE, needs_axe, opened
 
+fcntl = pytest.importorskip("fcntl")
 pytest.importorskip("sphinx", reason="the site needs the extra 'docs'")
 
 ROOT = Path(__file__).parent.parent
@@ -26,8 +28,8 @@ SEARCHES = {
     "onnx": {"howto/export", "deciban.BayesClassifier.to_onnx"},
     "online": {"howto/online-learning"},
     "calibration": {"concepts/calibration"},
-    "LDA": {"concepts/linear-forms"},
-    "QDA": {"concepts/linear-forms"},
+    "LDA": {"concepts/linear-forms", "lectures/linear"},
+    "QDA": {"concepts/linear-forms", "lectures/linear"},
     "excel": {"howto/files"},
     "spark": {"howto/databases"},
     "postgres": {"howto/sql", "howto/databases"},
@@ -42,7 +44,7 @@ SEARCHES = {
     "token": {"howto/serve"},
     "explain": {"howto/explain"},
     "MAP": {"reference/glossary"},
-    "Laplace": {"reference/glossary", "concepts/worked-examples"},
+    "Laplace": {"reference/glossary", "concepts/worked-examples", "lectures/estimation"},
     "json": {"howto/explain"},
     "sql": {"howto/sql"},
     "rest": {"reference/rest"},
@@ -57,6 +59,7 @@ KINDS = [
     "howto/index.html",
     "howto/files.html",
     "concepts/decisions.html",
+    "lectures/linear.html",
     "reference/glossary.html",
     "reference/command-line.html",
     "reference/api/generated/deciban.BayesClassifier.html",
@@ -72,29 +75,24 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """The site, built without the programs of the gallery, which tests/examples run."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-D",
-        "plot_gallery=0",
-        "-d",
-        str(folder / "trees"),
-    ]
-    done = subprocess.run(
-        [*command, "docs", str(folder / "html")], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return Site(folder / "html", done.stdout + done.stderr)
+    """The site, without running the programs of the gallery, as tests/examples do; built once for all processes."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    log, trees, html = folder / "site.log", folder / "site-trees", folder / "site"
+    with log.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not file.tell():
+            options = ["-W", "--keep-going", "-D", "plot_gallery=0", "-d", str(trees)]
+            command = [sys.executable, "-m", "sphinx", *options, "docs", str(html)]
+            subprocess.run(command, cwd=ROOT, stdout=file, stderr=file, check=False)
+    printed = log.read_text()
+    assert "build succeeded." in printed, printed[-3000:]
+    return Site(html, printed)
 
 
 @pytest.mark.house
 def test_the_site_is_built_without_a_warning(site: Site) -> None:
-    assert "build succeeded." in site.printed
     assert "WARNING" not in site.printed
     assert "Playground" in (site.folder / "_static" / "playground.html").read_text()
 

@@ -4,9 +4,14 @@ function fitFrames() {
   const root = document.documentElement;
   const inTheme = (frame) => frame.src.replace(/&theme=\w+|$/, `&theme=${root.dataset.theme}`);
 
-  for (const frame of frames) frame.src = inTheme(frame);
+  for (const frame of frames) {
+    frame.src = inTheme(frame);
+    frame.addEventListener("load", () => { frame.dataset.loaded = ""; });
+  }
   new MutationObserver(() => {
-    for (const frame of frames) frame.contentWindow.location.replace(inTheme(frame));
+    for (const frame of frames)
+      if ("loaded" in frame.dataset) frame.contentWindow.location.replace(inTheme(frame));
+      else frame.src = inTheme(frame);
   }).observe(root, { attributeFilter: ["data-theme"] });
   addEventListener("message", ({ source, data }) => {
     for (const frame of frames)

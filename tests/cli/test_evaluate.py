@@ -114,6 +114,10 @@ def test_diagnose_of_an_exclusive_or_has_the_option_to_type(deciban, tmp_path) -
     assert "drop" not in shown
     found = json.loads(deciban("diagnose", model, file, "--json").out)["dependences"][0]
     assert found["kind"] == "interaction"
+    assert "predict best" not in shown
+    selected = deciban("diagnose", model, file, "--select").out
+    assert selected == f"{shown}\ncolumns that predict best together: A, B\n"
+    assert json.loads(deciban("diagnose", model, file, "--select", "--json").out)["selected"] == ["A", "B"]
     family = found["option"].removeprefix("--family ").strip("'")
     assert deciban("fit", file, "-t", "kind", "--tune", "none", "--family", family, "-o", model).code == 0
     assert json.loads(deciban("evaluate", model, file, "--json").out)["accuracy"] == 1.0

@@ -116,3 +116,18 @@ def test_an_empty_object_is_a_row_of_missing_cells(deciban: Deciban, model: str,
     assert deciban("predict", model, file).out.splitlines()[0] == "predicted,probability"
     for command in ("explain", "decide"):
         assert deciban(command, model, file).code == 0
+
+
+def test_sets_are_those_of_the_library(deciban: Deciban, model: str) -> None:
+    assert "conformity scores" in deciban("predict", model, "base.csv", "--coverage", "90%").err  # it is plain Bayes
+    model = "tuned.dcb"
+    assert deciban("fit", "base.csv", "--target", "kind", "-o", model).code == 0
+    sets = load(model).predict_set("base.csv", 0.9)
+    texts = ["{" + ", ".join(labels) + "}" for labels in sets]
+    assert [row["set"] for row in records(deciban("predict", model, "base.csv", "--coverage", "90%").out)] == texts
+    found = records(deciban("decide", model, "base.csv", "--coverage", "0.9").out)
+    decided = load(model).decide("base.csv", coverage=0.9).decision
+    assert [row["decision"] for row in found] == decided.tolist()
+    assert {"{no, yes}", "no", "yes"} == set(decided.tolist())
+    answer = deciban("predict", model, "base.csv", "--coverage", "2")
+    assert (answer.code, "--coverage" in answer.err) == (2, True)

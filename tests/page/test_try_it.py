@@ -55,6 +55,8 @@ def test_every_day_of_the_weather_gives_the_posterior_of_the_tuned_model(tmp_pat
             for column, value in row.items():
                 it.enter(column, value)
             assert it.posterior() == pytest.approx(posterior_of(clf, [row]), abs=1e-9)
+            labels = ", ".join(clf.predict_set([row], 0.9)[0])
+            assert it.page.locator("#set").inner_text() == f"Prediction set with 90% coverage: {{{labels}}}"
         it.check_quiet()
 
 

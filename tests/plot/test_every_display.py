@@ -24,6 +24,7 @@ from deciban.plot import (
     LearningDisplay,
     NomogramDisplay,
     PairDisplay,
+    PredictionSetDisplay,
     ReliabilityDisplay,
 )
 from deciban.plot.display import escape_text, get_class_styles, write_picture
@@ -43,6 +44,9 @@ DISPLAYS: dict[str, Draw] = {
     "decision over two": lambda clf, X, y, **more: DecisionDisplay.from_estimator(clf, [0, 1], **more),
     "reliability": lambda clf, X, y, **more: ReliabilityDisplay.from_estimator(clf, X, y, **more),
     "coverage": lambda clf, X, y, **more: CoverageDisplay.from_estimator(clf, X, y, reject=0.2, **more),
+    "prediction sets": lambda clf, X, y, **more: PredictionSetDisplay.from_estimator(
+        clf.conformalize(), X, y, per_class=True, **more
+    ),
     "cost": lambda clf, X, y, **more: CostDisplay.from_estimator(clf, X, y, x_axis="prior", **more),
     "dependence": lambda clf, X, y, **more: DependenceDisplay.from_estimator(clf, X, y, **more),
     "learning": lambda clf, X, y, **more: LearningDisplay.from_estimator(clf, X, y, **more),

@@ -219,3 +219,25 @@ def test_a_folder_has_all_its_models(opened: Opened) -> None:
     assert client.get("/models/weather/").status_code == 200
     for path in ("/models/../models.dcb/predict", "/models/%2e%2e%2fweather/predict", "/models/weather.dcb/predict"):
         assert client.post(path, json=[{}]).status_code == 404
+
+
+def test_sets_are_those_of_predict_set(opened: Opened, models: Path) -> None:
+    clf, table = load(models / "mixed.dcb"), rows_with_everything()
+    client, sets = opened("mixed.dcb"), clf.predict_set(table, 0.8)
+    found = client.post("/predict?coverage=0.8", json=table_to_records(table)).json()
+    assert [row["set"] for row in found["rows"]] == list(sets)
+    answer = client.post("/predict?coverage=0.8", content=as_stream(table), headers={"content-type": ARROW_STREAM})
+    texts = pa.ipc.open_stream(answer.content).read_all()["set"].to_pylist()
+    assert texts == ["{" + ", ".join(labels) + "}" for labels in sets]
+    assert "set" not in client.post("/predict", json=[{}]).json()["rows"][0]
+
+
+@pytest.mark.parametrize("coverage", ["0", "1", "ninety", "nan"])
+def test_an_invalid_coverage_is_a_problem(opened: Opened, coverage: str) -> None:
+    found = opened("mixed.dcb").post(f"/predict?coverage={coverage}", json=[{}])
+    assert (found.status_code, found.json()["place"]) == (422, "query.coverage")
+
+
+def test_a_model_without_scores_has_no_sets(opened: Opened) -> None:
+    found = opened("weather.dcb").post("/predict?coverage=0.9", json=[{}])
+    assert (found.status_code, "conformity scores" in found.json()["cause"]) == (422, True)

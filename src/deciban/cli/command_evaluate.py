@@ -51,6 +51,31 @@ MAX_CLASSES = 20
 # Folds of a cross-validation without --folds.
 DEFAULT_FOLDS = 5
 
+# Options of commands that take a table, or a model and a table.
+SOURCES = click.argument(
+    "sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources
+)
+LABELS = click.option(
+    "--target",
+    "-t",
+    metavar="COLUMN",
+    show_default="as in the model",
+    shell_complete=complete_column,
+    help="Column to predict (the class). Required without a model.",
+)
+WEIGHT = click.option(
+    "--weight",
+    metavar="COLUMN",
+    shell_complete=complete_column,
+    help="Column with the weight of each row (only without a model).",
+)
+LEAVE_ONE_OUT = click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
+    "this is automatic.",
+)
+
 
 @command(short_help="Measure accuracy, calibration and costs", epilog="""\b
 Examples:
@@ -60,21 +85,9 @@ Examples:
   deciban evaluate wine.dcb new.csv
   deciban evaluate cancer.dcb new.csv --costs costs.csv
 """)  # fmt: skip
-@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources)
-@click.option(
-    "--target",
-    "-t",
-    metavar="COLUMN",
-    show_default="as in the model",
-    shell_complete=complete_column,
-    help="Column to predict (the class). Required without a model.",
-)
-@click.option(
-    "--weight",
-    metavar="COLUMN",
-    shell_complete=complete_column,
-    help="Column with the weight of each row (only without a model).",
-)
+@SOURCES
+@LABELS
+@WEIGHT
 @click.option(
     "--folds",
     type=click.IntRange(2),
@@ -96,12 +109,7 @@ Examples:
     help="Instead of cross-validation, hold out this share of the rows at the end of the table. Use it if rows are in "
     "the order of time: the model is fitted on the past and tested on the future.",
 )
-@click.option(
-    "--leave-one-out",
-    is_flag=True,
-    help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
-    "this is automatic.",
-)
+@LEAVE_ONE_OUT
 @click.option("--force", is_flag=True, help="Cross-validate even if about every row has a class of its own.")
 @COSTS
 @TUNE
@@ -206,21 +214,9 @@ Examples:
   deciban audit wine.dcb wine.csv --output issues.csv
   deciban forget wine.dcb issues.csv
 """)  # fmt: skip
-@click.argument("sources", nargs=-1, required=True, metavar="[MODEL] TABLE...", shell_complete=complete_sources)
-@click.option(
-    "--target",
-    "-t",
-    metavar="COLUMN",
-    show_default="as in the model",
-    shell_complete=complete_column,
-    help="Column with the labels to check. Required without a model.",
-)
-@click.option(
-    "--weight",
-    metavar="COLUMN",
-    shell_complete=complete_column,
-    help="Column with the weight of each row (only without a model).",
-)
+@SOURCES
+@LABELS
+@WEIGHT
 @click.option(
     "--min-probability",
     type=Number(0.0, 1.0, min_open=True, max_open=True),
@@ -228,12 +224,7 @@ Examples:
     metavar="P",
     help="Smallest probability of a wrong label: the cost of a check divided by the cost of an overlooked error.",
 )
-@click.option(
-    "--leave-one-out",
-    is_flag=True,
-    help="Leave out each row in turn. Use it if TABLE is a subset of the training rows; for the full training table "
-    "this is automatic.",
-)
+@LEAVE_ONE_OUT
 @click.option(
     "--output",
     "-o",
@@ -365,30 +356,45 @@ def drift(
 
 
 @command(short_help="Check the assumptions of a model", epilog="""\b
-Example:
+Examples:
   deciban diagnose wine.dcb wine.csv
+  deciban diagnose wine.dcb wine.csv --select
 """)  # fmt: skip
 @MODEL
 @TABLE
 @TARGET
+@click.option("--select", is_flag=True, help="Show the columns that predict best together too, most informative "
+              "first: all that add more than chance would.")  # fmt: skip
 @input_options
 @common_options
 def diagnose(
-    model: str, table: tuple[str, ...], target: str | None, as_json: bool, read: ReadOptions, **options: Any
+    model: str,
+    table: tuple[str, ...],
+    target: str | None,
+    select: bool,
+    as_json: bool,
+    read: ReadOptions,
+    **options: Any,
 ) -> None:
     """Check which assumptions of MODEL fail on its training rows.
 
     Shows dependent columns, poorly fitting distributions, their effect on the log-loss, and remedies.
     """
+    from deciban.evaluation.importance import select_learned_columns
     from deciban.evaluation.validation import diagnose_rows
 
     fitted = load_model(model)
     rows = open_labeled(fitted, open_table(table, read), target)
     with rows.locate_errors():
         found = diagnose_rows(fitted, rows)
+        chosen = select_learned_columns(fitted, rows, None) if select else []
+    selected = [fitted.model.schema.column_name(column) for column in chosen]
     if as_json:
-        return echo_json(found.to_dict(as_option))
+        return echo_json({**found.to_dict(as_option), **({"selected": selected} if select else {})})
     echo(found.summary(as_option))
+    if select:
+        names = ", ".join(map(escape_line, selected)) or "none: no column adds more than chance would"
+        echo(f"\ncolumns that predict best together: {names}")
     return None
 
 

@@ -66,6 +66,12 @@ IF_EXISTS = click.option(
     default="fail",
     help="With --into: what to do if the table already exists.",
 )
+COVERAGE = click.option(
+    "--coverage",
+    type=Number(),
+    metavar="SHARE",
+    help="Use prediction sets, which contain the true class of this share of rows, e.g. 90%.",
+)
 NO_ESCAPE = click.option(
     "--no-escape", is_flag=True, help="In CSV, do not escape text that a spreadsheet would run as a formula."
 )
@@ -84,6 +90,7 @@ Examples:
 @INTO
 @IF_EXISTS
 @click.option("--probabilities", "-p", is_flag=True, help="Write the probability of every class.")
+@COVERAGE
 @KEEP
 @NO_ESCAPE
 @input_options
@@ -93,7 +100,8 @@ def predict(
 ) -> None:
     """Predict the class of each row of TABLE.
 
-    The output has the columns of the table, the most probable class ("predicted") and its probability.
+    The output has the columns of the table, the most probable class ("predicted") and its probability. With --coverage,
+    it also has the prediction set ("set"), such as {no, yes}.
     """
     output = _choose_output(output, table, options)
     check_table_output(output, (model, *table))
@@ -105,7 +113,12 @@ def predict(
     kind = _output_format(output, as_json)
     with count_unknown_cells(fitted) as observe:
         tables = predict_batches(
-            fitted, scan, probabilities=options["probabilities"], observe=observe, output_format=kind
+            fitted,
+            scan,
+            probabilities=options["probabilities"],
+            coverage=options["coverage"],
+            observe=observe,
+            output_format=kind,
         )
         _write_tables(output, tables, scan.names, as_json, options)
 
@@ -124,6 +137,7 @@ costs.csv has a column for each true class and a row for each decision:
 @TABLE
 @COSTS
 @click.option("--reject", type=Number(), metavar="COST", help="Allow leaving a row undecided, at this cost.")
+@COVERAGE
 @TABLE_OUTPUT
 @INTO
 @IF_EXISTS
@@ -137,7 +151,8 @@ def decide(
     """Choose the decision with the lowest expected cost for each row of TABLE.
 
     The output has the columns of the table, the decision, its expected cost ("risk") and the second-best decision.
-    Without --costs, every error costs 1.
+    Without --costs, every error costs 1. With --coverage, a row is decided only if one decision is best for every class
+    of its prediction set; otherwise the decision is a set, such as {no, yes}.
     """
     output = _choose_output(output, table, options)
     check_table_output(output, (model, *table, *filter(None, [options["costs"]])))
@@ -151,7 +166,15 @@ def decide(
         _check_costs(options["costs"], loss, "is neither a number nor the name of a column", scan.names)
     kind = _output_format(output, as_json)
     with count_unknown_cells(fitted) as observe:
-        tables = decide_batches(fitted, scan, loss, reject=options["reject"], observe=observe, output_format=kind)
+        tables = decide_batches(
+            fitted,
+            scan,
+            loss,
+            reject=options["reject"],
+            coverage=options["coverage"],
+            observe=observe,
+            output_format=kind,
+        )
         _write_tables(output, tables, scan.names, as_json, options)
 
 

@@ -223,16 +223,16 @@ def input_options(command: Decorated) -> Decorated:
                          help="Read a column as text, number, bool, date or time. Repeatable."),
             click.option("--ignore", multiple=True, metavar="COLUMN", shell_complete=complete_column,
                          help="Leave out a column. Repeatable."),
-            click.option("--missing", multiple=True, metavar="TEXT", help="CSV value to treat as missing, e.g. '?'. "
-                         "Repeatable."),
+            click.option("--missing", multiple=True, metavar="TEXT", help="Value to treat as missing in CSV "
+                         "and Excel files, e.g. '?'. Repeatable."),
             click.option("--encoding", metavar="NAME", show_default="UTF-8", help="Encoding of CSV files and "
                          "documents, e.g. latin-1."),
             click.option("--delimiter", metavar="CHAR", show_default="detected", help="Delimiter of CSV files."),
             click.option("--thousands", metavar="CHAR", default="", show_default=False, help="Thousands separator in "
-                         "CSV files, e.g. ','."),
+                         "CSV and Excel files, e.g. ','."),
             click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
-                         "CSV files, e.g. %d.%m.%Y."),
-            click.option("--no-header", is_flag=True, help="The CSV file has no header line."),
+                         "CSV and Excel files, e.g. %d.%m.%Y."),
+            click.option("--no-header", is_flag=True, help="The CSV or Excel file has no header line."),
             click.option("--sheet", metavar="NAME", show_default="first with data", help="Sheet of an Excel file."),
         )
     ):  # fmt: skip

@@ -21,6 +21,7 @@ from sklearn.utils import Tags
 
 from deciban.decisions.decide import CoverageCurve, Decisions, compute_incurred_costs, compute_risks
 from deciban.decisions.loss import Loss
+from deciban.decisions.sets import PredictionSets
 from deciban.decisions.shift import EstimatedPrior, estimate_shares
 from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels as ShownLabels, UsageError
@@ -33,7 +34,7 @@ from deciban.evaluation.importance import (
     compute_new_row_importance,
     compute_simulated_importance,
     compute_training_importance,
-    select_columns,
+    select_learned_columns,
 )
 from deciban.evaluation.label_issues import MIN_PROBABILITY, LabelIssues, find_label_issues
 from deciban.evaluation.leave_one_out import LeaveOneOut
@@ -51,8 +52,6 @@ from deciban.families import Family
 from deciban.fitting import fit, update
 from deciban.fitting.fit import Plan, open_examples
 from deciban.fitting.release import release
-from deciban.fitting.tune.propose import limit_tuning_rows
-from deciban.fitting.tune.rows import Rows
 from deciban.fitting.update import find_class_places
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
@@ -327,11 +326,58 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             self._get_fitted(), X, lambda joint, prior: log_normalize(joint, prior, logarithm=True)[0]
         )
 
+    def predict_set(
+        self, X: Table, coverage: float = 0.9, *, per_class: bool = False, allow_empty: bool = True
+    ) -> PredictionSets:
+        """Return for each row a set of classes that contains the true class with the given probability.
+
+        Conformal prediction with scores of left-out rows: training rows are enough, none is set aside for calibration.
+        A tuned classifier has these scores from `fit`; of others, the first call computes them from the training rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`.
+        coverage : float, default=0.9
+            Share of new rows whose set contains their class.
+        per_class : bool, default=False
+            If True, the coverage holds for the rows of each class ("Mondrian"). Sets are then larger.
+        allow_empty : bool, default=True
+            If False, a set that would be empty contains the most probable class.
+
+        Returns
+        -------
+        PredictionSets
+            The sets, also as an array of flags, row by class.
+
+        Raises
+        ------
+        UsageError
+            If the classifier has no conformity scores. `conformalize` computes them.
+
+        See Also
+        --------
+        conformalize : Compute the conformity scores again.
+        predict_interval : Confidence intervals of the probabilities.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import BayesClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> sets = BayesClassifier().fit(X[::2], y[::2]).predict_set(X[[1, 83]], 0.98)
+        >>> sets[0], sets[1], sets.sizes.tolist()
+        ([0], [1, 2], [1, 2])
+        """
+        fitted = self._with_scores(X, coverage)
+        return remember_library(scoring.predict_sets(fitted, X, coverage, per_class, allow_empty), X)
+
     def predict_batches(
         self,
         X: Table,
         *,
         probabilities: bool = False,
+        coverage: float | None = None,
         output_format: Literal["csv", "tsv", "json", "parquet"] | None = None,
     ) -> Iterator[pa.Table]:
         """Predict rows of any number, in batches.
@@ -342,6 +388,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Rows, as for `predict`.
         probabilities : bool, default=False
             If True, add the probability of every class.
+        coverage : float, default=None
+            If given, add the column ``set``: the prediction set of this coverage, as text.
         output_format : {"csv", "tsv", "json", "parquet"}, default=None
             Format in which the batches will be written. "csv" keeps the cells of a CSV file as written there; "json"
             turns its whole numbers into integers. None: typed columns.
@@ -352,7 +400,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             A batch of rows with the columns ``predicted`` and ``probability`` added.
         """
         yield from scoring.predict_batches(
-            self._get_fitted(), X, probabilities=probabilities, output_format=output_format
+            self._get_fitted(), X, probabilities=probabilities, coverage=coverage, output_format=output_format
         )
 
     def predict_to(
@@ -361,6 +409,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         X: Table,
         *,
         probabilities: bool = False,
+        coverage: float | None = None,
         table: str | None = None,
         if_exists: Literal["fail", "replace", "append"] = "fail",
     ) -> int:
@@ -374,6 +423,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             Rows of any number, as for `predict`.
         probabilities : bool, default=False
             If True, add the probability of every class.
+        coverage : float, default=None
+            If given, add the column ``set``: the prediction set of this coverage, as text.
         table : str, default=None
             Database table to write to, in one transaction, such as "scores" or "sales.scores".
         if_exists : {"fail", "replace", "append"}, default="fail"
@@ -389,7 +440,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         decide_to : Write decisions.
         """
         fitted = self._get_fitted()
-        return scoring.predict_to(fitted, path, X, probabilities=probabilities, table=table, if_exists=if_exists)
+        return scoring.predict_to(
+            fitted, path, X, probabilities=probabilities, coverage=coverage, table=table, if_exists=if_exists
+        )
 
     def score(self, X: Table, y: Labels, sample_weight: Weights | None = None) -> float:
         """Return the accuracy on labeled rows.
@@ -639,6 +692,41 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
         return self
 
+    def conformalize(
+        self,
+        X: Table | None = None,
+        y: Labels | None = None,
+        sample_weight: Weights | None = None,
+        *,
+        already_learned: bool = True,
+    ) -> Self:
+        """Compute the conformity scores of rows, for prediction sets. The model stays as it is.
+
+        Parameters
+        ----------
+        X : table, default=None
+            Rows, as for `fit`. None: the rows of the last `fit`. A sample of many rows is used.
+        y : array-like or str, default=None
+            Labels, or the name of the label column.
+        sample_weight : array-like or str, default=None
+            Row weights, or the name of the weight column. After `decay`, give the weights that remain.
+        already_learned : bool, default=True
+            True if the classifier has learned these rows: each is then left out when it is scored. False for held-out
+            rows, which make the coverage exact (split conformal prediction).
+
+        Returns
+        -------
+        self : BayesClassifier
+
+        See Also
+        --------
+        predict_set : Prediction sets.
+        """
+        if X is None:
+            X, y, sample_weight = self._training_or_raise()
+        self.fitted_ = update.conformalize(self._get_fitted(), X, y, sample_weight, already_learned=already_learned)
+        return self
+
     def shard(
         self,
         X: Table,
@@ -774,7 +862,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     # --- decisions
 
-    def decide(self, X: Table, loss: Loss | Costs | None = None, *, reject: float | None = None) -> Decisions:
+    def decide(
+        self,
+        X: Table,
+        loss: Loss | Costs | None = None,
+        *,
+        reject: float | None = None,
+        coverage: float | None = None,
+    ) -> Decisions:
         """Return the decision with the least expected loss for each row.
 
         Parameters
@@ -786,6 +881,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             None is zero-one loss, under which the decisions equal those of `predict`.
         reject : float, default=None
             Cost of leaving a row undecided. None: every row is decided.
+        coverage : float, default=None
+            If given, a row is decided only if one decision is best for every class of its prediction set. Otherwise its
+            decision is the set of the decisions that are best for some of them, such as ``"{no, yes}"``, and its risk
+            is the expected cost if the best of them is taken once the class is known.
 
         Returns
         -------
@@ -806,11 +905,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         >>> days.decide([{"outlook": "sunny"}], {("yes", "no"): 5, ("no", "yes"): 1}).decision.tolist()
         ['no']
         """
-        fitted = self._get_fitted()
+        fitted = self._get_fitted() if coverage is None else self._with_scores(X, coverage)
         if kind_of_rows(X) == "spark":
             return decide_in_spark(fitted, X, loss, reject)  # type: ignore[no-any-return]  # a DataFrame
-        found = scoring.decide_table(fitted, scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject))
-        return remember_library(found, X)
+        table, costs = scoring.table_of(fitted, X), scoring.loss_for(fitted, loss, reject)
+        if coverage is not None:
+            scoring.prepare_sets(fitted, coverage)
+        return remember_library(scoring.decide_table(fitted, table, costs, coverage=coverage), X)
 
     def decide_batches(
         self,
@@ -1364,11 +1465,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _select_positions(self, k: int | None, X: Any, y: Any, sample_weight: Any) -> list[int]:
         """Return the positions of the columns that `select_columns` returns by name."""
-        fitted = self._get_fitted()
-        table, labels, weights = evaluate.read_learned_rows(fitted, self._examples(X, y, sample_weight), sample=True)
-        schema, classes = fitted.model.schema, fitted.classes.size
-        rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
-        return select_columns(rows, schema, k, None if fitted.tuning is None else fitted.tuning.corrections)
+        return select_learned_columns(self._get_fitted(), self._examples(X, y, sample_weight), k)
 
     # --- model contents
 
@@ -1807,6 +1904,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         return to_sql(self._get_fitted(), table, dialect, explain, keep)
 
+    def _with_scores(self, X: Any, coverage: float) -> Fitted:
+        """Return the fitted state, with conformity scores of the training rows if it has none and they are known."""
+        if kind_of_rows(X) == "spark":
+            raise UsageError(
+                "Spark DataFrames do not support prediction sets",
+                remedy="compare the columns of predict_proba with the thresholds of predict_set",
+                parameter=Argument("coverage", coverage),
+            )
+        tuning = self._get_fitted().tuning
+        if (tuning is None or tuning.conformity is None) and self._get_training_rows() is not None:
+            self.conformalize()
+        return self._get_fitted()
+
     # --- fitted state: one value, `fitted_`, replaced as a whole
 
     @property
@@ -1895,16 +2005,20 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return the rows of the last fit, or None if something else was learned since."""
         return vars(self).get("_training")
 
+    def _training_or_raise(self) -> tuple[Any, Any, Any]:
+        """Return the rows of the last fit; raise a UsageError if something else was learned since."""
+        kept = self._get_training_rows()
+        if kept is None:
+            raise UsageError(
+                "the training rows are unavailable: only fit keeps them, and model files do not hold them",
+                remedy="pass X and y",
+            )
+        return kept
+
     def _examples(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Return rows with their labels; without X, those of the last fit."""
         if X is None:
-            kept = self._get_training_rows()
-            if kept is None:
-                raise UsageError(
-                    "the training rows are unavailable: only fit keeps them, and model files do not hold them",
-                    remedy="pass X and y",
-                )
-            X, y, sample_weight = kept
+            X, y, sample_weight = self._training_or_raise()
         return fit.open_examples(self._get_fitted(), X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:

@@ -315,7 +315,8 @@ def _compare_columns(
 ) -> tuple[tuple[str, ...], list[ColumnChange]]:
     """Return the names of the columns of both, and the change of each."""
     keys, others = (counts.schema.names or range(counts.schema.width) for counts in (learned, now))
-    common = [key for key in keys if key in others]
+    shared = set(keys) & set(others)
+    common = [key for key in keys if key in shared]
     if not common:
         shown = [list_names(list(counts.schema.column_names), 3) for counts in (learned, now)]
         raise SchemaError(f"they have no column in common ({shown[0]}; {shown[1]})")
@@ -325,12 +326,10 @@ def _compare_columns(
         zip(learned.schema.groups, learned.statistics, strict=True), zip(now.schema.groups, now.statistics, strict=True)
     ):
         own, their = [keys[j] for j in group.columns], [others[j] for j in other.columns]
-        both = [key for key in own if key in their]
-        if (
-            not both
-            or (group.family.statistic_key, group.auxiliary) != (other.family.statistic_key, other.auxiliary)
-            or (group.family.joint and own != their)
-        ):
+        there = set(their)
+        both = [key for key in own if key in there]
+        same = group.family.statistic_key == other.family.statistic_key
+        if not both or not same or (group.family.joint and own != their):
             continue
         if own != their:
             mine = mine.reindex_columns(_places(own, both), len(both))

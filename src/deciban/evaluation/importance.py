@@ -12,11 +12,12 @@ from deciban.errors import DataError, DecibanError, UsageError
 from deciban.evaluation.diagnose import find_interactions
 from deciban.evaluation.leave_one_out import LeaveOneOut
 from deciban.evaluation.metrics import MIN_PROBABILITY
-from deciban.evaluation.validation import sample_left_out
+from deciban.evaluation.validation import read_learned_rows, sample_left_out
 from deciban.explain.columns import compute_column_evidence
 from deciban.families import Family, JointTable
 from deciban.families.base.contract import mask_columns, score_block
 from deciban.fitting.tune.binning import reduce_to_levels
+from deciban.fitting.tune.propose import limit_tuning_rows
 from deciban.fitting.tune.rows import Rows, assign_folds, score_without_each
 from deciban.fitting.tune.weights import center, learn_weights
 from deciban.model.corrections import Bins, Corrections, bins_of
@@ -357,6 +358,14 @@ class Candidate:
 
     columns: tuple[int, ...]
     evidence: Floats
+
+
+def select_learned_columns(fitted: Fitted, examples: Examples, max_columns: int | None) -> list[int]:
+    """Select columns of a fitted model on its training rows; of many rows, on a sample."""
+    table, labels, weights = read_learned_rows(fitted, examples, sample=True)
+    schema, classes = fitted.model.schema, fitted.classes.size
+    rows = Rows.of(table, labels, weights, classes, limit_tuning_rows(schema, classes)).of_classes_present()
+    return select_columns(rows, schema, max_columns, None if fitted.tuning is None else fitted.tuning.corrections)
 
 
 def select_columns(

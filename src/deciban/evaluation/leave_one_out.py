@@ -12,23 +12,17 @@ from deciban.decisions.loss import Loss
 from deciban.errors import DataError, UsageError
 from deciban.evaluation.metrics import CALIBRATION_BINS, MIN_PROBABILITY, Calibration, Evaluation
 from deciban.families.base.contract import LeftOutRows
-from deciban.fitting.tune.rows import Copies, correct_left_out_rows, find_copies
-from deciban.model.batches import row_ranges
+from deciban.fitting.left_out import score_without_each_row
+from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.model.counts import Counts
 from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
-from deciban.model.priors import log_prior
 from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Floats
 from deciban.util.frames import remember_library
-from deciban.util.parallel import map_in_threads, one_blas_thread
-from deciban.util.progress import progress
 from deciban.util.results import Metrics, Part, Result
 from deciban.util.text_tables import count_noun, terminal_width, wrap_lines
-
-# Numbers of evidence computed at once: 16 MB per thread.
-BATCH_EVIDENCE = 1 << 21
 
 # Numbers of evidence kept in the result: 512 MB.
 MAX_EVIDENCE = 1 << 26
@@ -205,7 +199,6 @@ class LeaveOneOut(Result):
         return [metrics, *([copies_in_words(self.copies)] if self.copies else [])]
 
 
-@one_blas_thread()
 def leave_one_out(
     model: Model,
     counts: Counts,
@@ -228,60 +221,14 @@ def leave_one_out(
     table = table if known.size == labels.size else table.take(known)
     labels, weights = labels[known], weights[known]
     copies = find_copies(table, labels, weights) if copies is None else copies.take(known)
-    rows = LeftOutRows(labels, copies.removed)
-    if (np.bincount(labels, weights, counts.classes.size) > counts.class_weight * (1.0 + 1e-9)).any():
-        raise _not_learned()
-    priors = _leave_out_of_prior(prior, counts, rows)
-    names, block_weights, corrected = model.schema.block_names, model.weights, None
-    if model.corrections is not None:
-        unknown = model.unknown_corrected_cells(model.adjust_for_missing(table))
-        corrected = correct_left_out_rows(model.corrections, table, labels, model.classes, weights, unknown)
-        names, block_weights = (*names, "corrections"), np.append(block_weights, 1.0)
-    blocks = len(names)
+    blocks = len(model.schema.block_names) + (model.corrections is not None)
     keep = labels.size * blocks * model.classes.size <= MAX_EVIDENCE
-    most = max(1, BATCH_EVIDENCE // max(1, blocks * model.classes.size))
 
-    def batch(span: tuple[int, int]) -> tuple[Floats, Floats, Evidence | None]:
-        here = slice(*span)
-        with np.errstate(all="ignore"):  # rows that were never learned give NaN
-            values = model.leave_one_out_evidence(counts, table.slice(*span), rows[here], span[0])
-            values, capped = model.cap_evidence(values)
-        if corrected is not None:
-            values = np.concatenate([values, corrected[here, None]], axis=1)
-        known, bias = model.adjust_for_missing(table.slice(*span)), model.bias
-        if known is not None:
-            values, bias = known.scale[:, None, None] * values, known.scale[:, None] * known.bias
-        evidence = Evidence(names, model.classes, values, block_weights, bias, priors[here], capped, model.limit)
-        joint = evidence.log_joint
-        if np.isnan(joint).any():
-            raise _not_learned()
-        posterior = log_normalize(joint, priors[here])[0]
-        return joint, posterior, evidence if keep else None
+    def finish(evidence: Evidence, joint: Floats, _: slice) -> tuple[Floats, Floats, Evidence | None]:
+        return joint, log_normalize(joint, evidence.log_prior)[0], evidence if keep else None
 
-    parts = []
-    with progress("leaving out", "rows", labels.size) as advance:
-        for part in map_in_threads(batch, row_ranges(labels.size, most), threads):
-            parts.append(part)
-            advance(len(part[0]))
+    rows = LeftOutRows(labels, copies.removed)
+    parts = score_without_each_row(model, counts, prior, table, rows, weights, finish, threads)
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     kept = concatenate_evidence([part[2] for part in parts if part[2] is not None]) if keep else None
     return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
-
-
-def _leave_out_of_prior(prior: Any, counts: Counts, rows: LeftOutRows) -> Floats:
-    """Return the log prior of each row, from the classes of the other rows."""
-    amounts, amount = np.unique(rows.removed, return_inverse=True)
-    classes = counts.classes.size
-    found = np.empty((amounts.size, classes, classes))
-    for k, label in np.ndindex(amounts.size, classes):
-        weight = counts.class_weight.copy()
-        weight[label] = np.maximum(weight[label] - amounts[k], 0.0)
-        found[k, label] = log_prior(prior, counts.classes, weight)
-    return np.asarray(found[amount, rows.labels])
-
-
-def _not_learned() -> DataError:
-    return DataError(
-        "cannot leave these rows out: the model was not trained on them, or their weight has decayed",
-        remedy="pass only rows the model was trained on, or evaluate these as new rows",
-    )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from deciban.errors import Argument, ClassPerRowWarning, DataError, DecibanWarning, UsageError, warn_user
+from deciban.fitting.left_out import learn_conformity
 from deciban.fitting.remarks import Reading, list_order_remarks, list_remarks
 from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
@@ -358,7 +359,7 @@ def complete_tuning(
     learned: bool = True,
     known: tuple[LabeledTable | None, Copies | None] = (None, None),
 ) -> Tuning:
-    """Return the tuning with corrections, if requested, and with the adjustment for missing cells.
+    """Return the tuning with corrections, if requested, the adjustment for missing cells, and conformity scores.
 
     Corrections are learned from as many examples as time allows. rows: those that the weights were learned from, and
     the time budget; with their evidence if they are all examples. known: a sample of the examples, and the copies in
@@ -367,7 +368,8 @@ def complete_tuning(
     classes, tuning = counts.classes.size, bound_evidence(tuning, counts) if settings.tune == "auto" else tuning
     budget, weighted = rows.budget, replace(rows, threads=settings.threads)
     if settings.tune != "auto" or not may_correct(tuning, classes) or budget.spent:
-        return learn_partial_rows(tuning, counts, weighted, learned)
+        tuning = learn_partial_rows(tuning, counts, weighted, learned)
+        return tuning if budget.spent else learn_conformity(tuning, counts, settings.prior, weighted, learned)
     if rows.evidence is None:
         drawn, _ = examples.sample(limit_correction_rows(counts.schema.width, classes))
         table = counts.schema.table_as_learned(drawn.table, drawn.first_row)
@@ -378,7 +380,8 @@ def complete_tuning(
 
     def learn(max_rows: int) -> Tuning:
         some = replace(rows.some(max_rows), budget=budget.part(CORRECTIONS.budget_share))
-        return learn_partial_rows(learn_corrections(tuning, counts, some, learned), counts, some, learned)
+        found = learn_partial_rows(learn_corrections(tuning, counts, some, learned), counts, some, learned)
+        return learn_conformity(found, counts, settings.prior, some, learned)
 
     return budget.run_with_affordable_rows(learn, rows.labels.size, CORRECTIONS.first_rows)
 

@@ -22,9 +22,13 @@ from deciban.fitting.fit import (
     warn_about_labels,
     warn_about_time,
 )
+from deciban.fitting.left_out import MAX_CONFORMITY_ROWS, learn_conformity
 from deciban.fitting.tune.propose import relearn_weights
+from deciban.fitting.tune.rows import Rows
+from deciban.model.conformity import Conformity
 from deciban.model.counts import Counts
 from deciban.model.fitted import About, Fitted
+from deciban.model.model import posteriors
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, extend_schema
@@ -105,11 +109,32 @@ def retune(
         )
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         table = fitted.counts.schema.table_as_learned(rows.table)
-        tuning = replace(tuning, corrections=None, correction_rows=0, cap=np.inf, limit=np.inf, partial=None)
+        tuning = replace(
+            tuning, corrections=None, correction_rows=0, fold_gain=None, cap=np.inf, limit=np.inf, partial=None
+        )
         tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned, budget)
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     warn_about_time(budget)
+    return replace(fitted, tuning=tuning)
+
+
+def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:
+    """Return the model with conformity scores of these rows; `already_learned`: each is left out of the counts."""
+    examples = open_examples(fitted, X, y, sample_weight)
+    with examples.locate_errors():
+        drawn, _ = examples.sample(MAX_CONFORMITY_ROWS)
+        table = fitted.counts.schema.table_as_learned(drawn.table, drawn.first_row)
+        places = find_class_places(fitted, drawn.labels, drawn.weights)
+        rows = Rows.of(table, places, drawn.weights, fitted.classes.size, MAX_CONFORMITY_ROWS)
+        rows = replace(rows.among(fitted.classes, fitted.counts), threads=fitted.settings.threads)
+        tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
+        if already_learned:
+            fitted.counts.check_no_noise()
+            tuning = learn_conformity(tuning, fitted.counts, fitted.settings.prior, rows)
+        else:
+            posterior = posteriors(fitted.model.log_joint(rows.table), fitted.log_prior)
+            tuning = replace(tuning, conformity=Conformity.of(posterior, rows.labels, rows.weights))
     return replace(fitted, tuning=tuning)
 
 
@@ -156,6 +181,10 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
     both = replace_counts(one, one.counts + other.counts)
     origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
     about = one.about if other.about in (one.about, About()) else About()  # of neither
+    if both.tuning is not None and (theirs := _move_scores(other, both.counts)) is not None:
+        mine = both.tuning.conformity
+        merged = replace(theirs, stale=True) if mine is None else mine + theirs
+        both = replace(both, tuning=replace(both.tuning, conformity=merged))
     return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target), about=about)
 
 
@@ -186,7 +215,23 @@ def subtract(one: Fitted, other: Fitted) -> Fitted:
     if absent and not set(shards_of(other)) <= set(shards_of(one)):
         raise _make_forget_error(absent)
     left = replace_counts(one, one.counts - other.counts)
+    mine, theirs = _move_scores(one, left.counts), _move_scores(other, left.counts)
+    if (
+        left.tuning is not None
+        and mine is not None
+        and theirs is not None
+        and (rest := mine.remove(theirs)) is not None
+    ):
+        left = replace(left, tuning=replace(left.tuning, conformity=replace(rest, stale=True)))
     return replace(left, origin=left.origin.remove_shards(*shards_of(other)))
+
+
+def _move_scores(fitted: Fitted, counts: Counts) -> Conformity | None:
+    """Return the conformity scores of a model, for the classes of other counts; None if it has none."""
+    if fitted.tuning is None or fitted.tuning.conformity is None:
+        return None
+    codes = Labels(fitted.classes, np.arange(fitted.classes.size, dtype=np.int32)).places_among(counts.classes)
+    return fitted.tuning.conformity.reindex_classes(codes.astype(np.int64), counts.classes.size)
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
@@ -222,15 +267,17 @@ def share_rows(one: Fitted, other: Fitted) -> bool:
 
 def set_prior(fitted: Fitted, prior: Any) -> Fitted:
     """Return the model with another prior; the likelihoods stay as they are."""
-    settings = replace(fitted.settings, prior=prior)
-    return replace(fitted, log_prior=prior_of(prior, fitted.counts), settings=settings)
+    settings, tuning = replace(fitted.settings, prior=prior), fitted.tuning
+    if tuning is not None and tuning.conformity is not None:
+        tuning = replace(tuning, conformity=replace(tuning.conformity, stale=True))
+    return replace(fitted, log_prior=prior_of(prior, fitted.counts), tuning=tuning, settings=settings)
 
 
 def replace_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """Return the model with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
         raise DataError("no rows would be left in the model", remedy="fit a new model instead")
-    tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.classes)
+    tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.counts)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings, fitted.about)
 

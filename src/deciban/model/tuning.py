@@ -6,19 +6,20 @@ tuning. It selects among counted statistics and weights them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from deciban.families import Family
+from deciban.model.conformity import Conformity
 from deciban.model.corrections import Corrections
 from deciban.model.counts import Counts, column_places
 from deciban.model.model import Model, estimate
 from deciban.model.partial_rows import PartialRows
 from deciban.schema.schema import ChosenBy, ColumnGroup, Reason, Schema
 from deciban.tables.labels import Labels
-from deciban.util.arrays import Floats, Integers
+from deciban.util.arrays import Floats, Integers, scatter_to
 from deciban.util.results import Part, Result, TextTable
 from deciban.util.text_tables import count_noun, format_class
 
@@ -88,6 +89,10 @@ class Tuning(Result):
         Parameters for rows with missing cells. None if they were not learned: the bias is then split evenly.
     correction_rows : int
         Number of rows that corrections were learned from.
+    fold_gain : float or None
+        Log-loss by which the mean of the correction tables of all folds is better than those of one fold.
+    conformity : Conformity or None
+        Conformity scores of left-out rows, for prediction sets.
     """
 
     schema: Schema
@@ -105,6 +110,9 @@ class Tuning(Result):
     copies: int = 0
     partial: PartialRows | None = None
     correction_rows: int = 0
+    # not in files of version 0.1:
+    fold_gain: float | None = field(default=None, metadata={"optional": True})
+    conformity: Conformity | None = field(default=None, metadata={"optional": True})
 
     @property
     def weight_groups(self) -> Integers:
@@ -165,12 +173,13 @@ class Tuning(Result):
         columns = sorted({column for group in self.schema.groups for column in group.columns})
         return PartialRows.even(self.bias, columns, self.schema.width)
 
-    def mark_stale(self, counts: Counts, classes: Any) -> Tuning:
-        """Return the same tuning for changed counts, marked stale; `classes` are those of the bias.
+    def mark_stale(self, counts: Counts, before: Counts) -> Tuning:
+        """Return the same tuning for changed counts, marked stale; before: the counts it was learned for.
 
         Blocks that are no longer counted are dropped: their columns get their plain family with the former weight. New
-        columns get the mean weight of the others.
+        columns get the mean weight of the others. Conformity scores lose the share of a class that its counts lost.
         """
+        classes = before.classes
         place = column_places(self.schema, counts.schema)
         held: list[tuple[ColumnGroup, list[float]]] = []
         alone: dict[int, float] = {}
@@ -199,13 +208,19 @@ class Tuning(Result):
         bias[known] = self.bias[np.isin(classes, counts.classes)]
         codes = Labels(classes, np.arange(classes.size, dtype=np.int32)).places_among(counts.classes)
         positions, size = codes.astype(np.int64), counts.classes.size
-        corrections, partial = self.corrections, self.partial
+        corrections, partial, conformity = self.corrections, self.partial, self.conformity
         if corrections is not None:
             corrections = corrections.reindex_columns(place).reindex_classes(positions, size)
         if partial is not None:
             partial = partial.reindex_columns(place, schema.width).reindex_classes(positions, size)
+        if conformity is not None:
+            former = np.maximum(scatter_to(before.class_weight, positions, size), 1e-300)
+            conformity = conformity.reindex_classes(positions, size).scale(
+                np.minimum(counts.class_weight / former, 1.0)
+            )
+            conformity = replace(conformity, stale=True)
         kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
-        return replace(kept, stale=True, accuracy=None, log_loss=None)
+        return replace(kept, conformity=conformity, stale=True, accuracy=None, log_loss=None)
 
     def describe(self, counts: Counts | None = None, correction_seconds: float | None = None) -> str:
         """Describe the rows and the left-out metrics in one line.
@@ -286,7 +301,7 @@ class Tuning(Result):
             lines.append((name, f"{100.0 * corrections.importance[place] / total:.0f}%", missing))
         bars = [(0.0, float(share)) for share in shares[:MAX_CORRECTIONS_SHOWN]]
         if hidden := max(len(order) - MAX_CORRECTIONS_SHOWN, 0):
-            lines.append((count_noun(hidden, "other"), "", ""))
+            lines.append((count_noun(hidden, "other"), f"{100.0 * shares[MAX_CORRECTIONS_SHOWN:].sum():.0f}%", ""))
             bars.append((0.0, 0.0))
         asked = (corrections.tests[:, :, 0] >= 0).sum(axis=1)
         head = f"{count_noun(len(asked), 'correction table')} with up to {count_noun(asked.max(), 'question')} each"

@@ -31,6 +31,12 @@ const button = (text, act, attributes = {}) => {
   return made;
 };
 
+// Return the prediction set of a row as a sentence.
+function setInWords({ classes, set }, posterior) {
+  const members = classes.filter((_, c) => posterior[c] >= set.thresholds[c]);
+  return `Prediction set with ${set.stale ? "about " : ""}${percent(set.coverage)} coverage: {${members.join(", ")}}`;
+}
+
 // Create the parts of the panel that are filled later.
 function parts(buttons) {
   const made = {
@@ -39,6 +45,7 @@ function parts(buttons) {
     fields: element("div", { class: "fields" }),
     more: element("details", { hidden: "" }),
     posterior: element("ul", { class: "bars", id: "posterior" }),
+    set: element("p", { class: "quiet", id: "set" }),
     risks: element("ul", { class: "bars", id: "risks" }),
     decided: element("p", { id: "decided" }),
     verdict: element("span", { id: "verdict" }),
@@ -62,7 +69,7 @@ function parts(buttons) {
         element("div", { class: "buttons" }, ...buttons.rows), form,
         element("div", { class: "buttons" }, ...buttons.state), made.toLink),
       element("div", { class: "answers" },
-        card("Posterior", made.posterior), made.comparison, card("Decision", made.decided, made.risks),
+        card("Posterior", made.posterior, made.set), made.comparison, card("Decision", made.decided, made.risks),
         card("Evidence", made.against, made.evidence),
         card("Share of each column", made.shares, element("details", {}, element("summary", {}, "details"), made.parts))),
       card("Costs", made.losses, made.lossProblem)),
@@ -137,6 +144,7 @@ export function mountTryIt(root, form, source, changed) {
     at.result.replaceChildren(element("strong", {}, name), ` with probability ${percent(chance)}`);
     if (answer.impossible) at.result.append("; this row has probability 0 in every class, so the prior is shown");
     showPosterior(answer.posterior, before && before.posterior);
+    at.set.textContent = form.set ? setInWords(form, answer.posterior) : "";
     at.comparison.hidden = before === null;
     const terms = other === undefined ? null : answer.terms(best, other);
     if (!terms) return;

@@ -15,6 +15,7 @@ from deciban.plot.learning import LearningDisplay
 from deciban.plot.nomogram import NomogramDisplay
 from deciban.plot.pair import PairDisplay
 from deciban.plot.reliability import ReliabilityDisplay
+from deciban.plot.sets import PredictionSetDisplay
 
 __all__ = [
     "ColumnDisplay",
@@ -28,5 +29,6 @@ __all__ = [
     "LearningDisplay",
     "NomogramDisplay",
     "PairDisplay",
+    "PredictionSetDisplay",
     "ReliabilityDisplay",
 ]

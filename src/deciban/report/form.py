@@ -10,6 +10,7 @@ from deciban.errors import UsageError
 from deciban.explain.columns import form_cell
 from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
+from deciban.model.conformity import lowest_posterior
 from deciban.report.data import MAX_TERMS_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
 from deciban.tables.cells import kind_of
@@ -20,6 +21,9 @@ from deciban.web.scripts import bundle, data_script, form_modules
 
 # Cells of typical rows (one row per class); more make the page too large.
 MAX_TYPICAL_CELLS = 5_000
+
+# Coverage of the prediction set below the posterior.
+COVERAGE = 0.9
 
 # Kind of form field by kind of values.
 FORM_KINDS = {"categories": "category", "whole": "count", "continuous": "number"}
@@ -58,6 +62,7 @@ def form_data(contents: ReportData, *, ranges: bool = True, scorer: bool = True)
         "terms": MAX_TERMS_SHOWN,
         "chart": CHART,
         "loss": None if contents.loss is None else loss_data(contents.loss, names),
+        "set": _set_data(contents),
         "rows": rows,
         "start": rows[0]["values"] if rows else {},
     }
@@ -68,6 +73,15 @@ def loss_data(loss: Loss, names: list[str]) -> dict[str, Any] | None:
     if loss.varies_by_row:
         return None
     return {"decisions": [format_class(one) for one in loss.decisions or names], "costs": loss.matrix.tolist()}
+
+
+def _set_data(contents: ReportData) -> dict[str, Any] | None:
+    """Return the coverage of prediction sets and the threshold of each class; None without conformity scores."""
+    tuning = contents.fitted.tuning
+    if tuning is None or tuning.conformity is None:
+        return None
+    thresholds = lowest_posterior(tuning.conformity.first_bins(COVERAGE)).tolist()
+    return {"coverage": COVERAGE, "thresholds": thresholds, "stale": tuning.conformity.stale}
 
 
 def _column(contents: ReportData, one: ColumnData, ranges: bool, kinds: bool) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from deciban.decisions.decide import Decisions, choose_decisions
 from deciban.decisions.loss import Loss
-from deciban.errors import Argument, UsageError
+from deciban.decisions.sets import PredictionSets, choose_sets, decide_by_sets, format_set
+from deciban.errors import Argument, UsageError, warn_user
 from deciban.model.batches import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
@@ -94,6 +95,22 @@ def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
     return score_rows(fitted, X, posteriors)
 
 
+def predict_sets(fitted: Fitted, X: Any, coverage: float, per_class: bool, allow_empty: bool) -> PredictionSets:
+    """Return the prediction sets of all rows; see `deciban.model.conformity`."""
+    prepare_sets(fitted, coverage)
+    return choose_sets(fitted, predict_posteriors(fitted, X), coverage, per_class, allow_empty)
+
+
+def prepare_sets(fitted: Fitted, coverage: float) -> None:
+    """Raise an error if the model has no prediction sets of this coverage; warn if the coverage is approximate."""
+    sets = choose_sets(fitted, np.zeros((0, fitted.classes.size)), coverage)
+    if sets.stale:
+        warn_user(
+            "the model has changed since its conformity scores were computed: the coverage of sets is approximate; "
+            "retune() or conformalize() computes them again"
+        )
+
+
 # Lines of intervals that are printed.
 MAX_LINES_PRINTED = 20
 
@@ -171,23 +188,29 @@ def predict_batches(
     X: Any,
     *,
     probabilities: bool = False,
+    coverage: float | None = None,
     observe: Callable[[Table], None] | None = None,
     output_format: FileKind | None = None,
 ) -> Iterator[pa.Table]:
     """Yield tables of the rows, piece by piece, with the columns `predicted` and `probability` added.
 
-    probabilities: also add the probability of every class. observe: function called with each piece as the model reads
-    it. output_format: format of the output: with "csv", cells of a CSV file keep their spelling; with "json", its
-    integers stay integers; None gives typed columns. Memory does not grow with the size of a file.
+    probabilities: also add the probability of every class. coverage: also add the prediction set, as text. observe:
+    function called with each piece as the model reads it. output_format: format of the output: with "csv", cells of a
+    CSV file keep their spelling; with "json", its integers stay integers; None gives typed columns. Memory does not
+    grow with the size of a file.
     """
     model = fitted.model
+    if coverage is not None:
+        prepare_sets(fitted, coverage)
 
     def predict_piece(table: Table, first_row: int, shown: Table) -> pa.Table:
         table = model.schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
         posterior, best = _score_as_learned(fitted, table, first_row)
-        added = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
+        added: dict[str, Any] = {"predicted": model.classes[best], "probability": posterior[np.arange(best.size), best]}
+        if coverage is not None:
+            added["set"] = np.array(list(map(format_set, choose_sets(fitted, posterior, coverage))), dtype=object)
         if probabilities:
             added |= {f"P({format_class(label)})": posterior[:, c] for c, label in enumerate(model.classes.tolist())}
         return with_columns(shown, added)
@@ -201,13 +224,14 @@ def predict_to(
     X: Any,
     *,
     probabilities: bool = False,
+    coverage: float | None = None,
     table: str | None = None,
     if_exists: IfExists = "fail",
 ) -> int:
     """Write the tables of `predict_batches` with `write_tables`; return the number of rows."""
     source = open_for_model(fitted, X)
     kind = kind_of_output(path)
-    tables = predict_batches(fitted, source, probabilities=probabilities, output_format=kind)
+    tables = predict_batches(fitted, source, probabilities=probabilities, coverage=coverage, output_format=kind)
     return write_tables(path, tables, source, table, if_exists)
 
 
@@ -242,9 +266,16 @@ def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
     return given if reject is None else given.with_reject(reject)
 
 
-def decide_table(fitted: Fitted, table: Table, loss: Loss, first_row: int = 0) -> Decisions:
-    """Return the decisions of least risk for rows in memory; `loss` is for the model's classes."""
+def decide_table(
+    fitted: Fitted, table: Table, loss: Loss, first_row: int = 0, coverage: float | None = None
+) -> Decisions:
+    """Return the decisions of least risk for rows in memory; `loss` is for the model's classes.
+
+    coverage: that of prediction sets; see `decide_by_sets`.
+    """
     posterior, best = _score_as_learned(fitted, table, first_row)
+    if coverage is not None:
+        return decide_by_sets(posterior, choose_sets(fitted, posterior, coverage, allow_empty=False), loss)
     return break_ties_as_predict(choose_decisions(posterior, loss, column_of(table)), best)
 
 
@@ -262,13 +293,16 @@ def decide_batches(
     loss: Any = None,
     *,
     reject: float | None = None,
+    coverage: float | None = None,
     observe: Callable[[Table], None] | None = None,
     output_format: FileKind | None = None,
 ) -> Iterator[pa.Table]:
     """Yield tables of the rows, piece by piece, with the decision, its risk and the second best decision added.
 
-    observe, output_format: see `predict_batches`.
+    coverage: see `decide_by_sets`. observe, output_format: see `predict_batches`.
     """
+    if coverage is not None:
+        prepare_sets(fitted, coverage)
     wanted = loss_for(fitted, loss, reject)
     schema = fitted.model.schema
 
@@ -276,7 +310,7 @@ def decide_batches(
         table = schema.cells_as_learned(table, first_row)
         if observe is not None:
             observe(table)
-        found = decide_table(fitted, table, wanted, first_row)
+        found = decide_table(fitted, table, wanted, first_row, coverage)
         chosen = {"decision": found.decision, "risk": found.risk}
         return with_columns(
             shown, {**chosen, "second_best": found.second_best, "second_best_risk": found.second_best_risk}

@@ -97,12 +97,13 @@ def is_large(rows_request: RowsRequest) -> bool:
 
 
 async def predict(service: Service, request: Request) -> Response:
-    """Predict the class of each row."""
+    """Predict the class of each row, with its prediction set if a coverage is given."""
+    coverage = _read_coverage(request)
     served, _ = service.model(request.path_params.get("name"))
 
     def work(predictor: Predictor, body: Body, response_kind: str) -> tuple[bytes, list[str]]:
         table = body.table(predictor.state.fitted.model.schema)
-        found = predictor.predict(table, body.first_row)
+        found = predictor.predict(table, body.first_row, coverage)
         service.metrics.observe_rows(served.name, predictor.state, table, found.posterior, body.body_bytes)
         ignored = body.unknown(predictor.state.fitted.schema, table)
         if body.ids is not None and served.learner is not None:
@@ -112,6 +113,18 @@ async def predict(service: Service, request: Request) -> Response:
         return table_as_bytes(predictions_as_table(predictor, found, body.ids), response_kind), ignored
 
     return await respond(service, request, ("ids",), work)
+
+
+def _read_coverage(request: Request) -> float | None:
+    """Return the query parameter `coverage`; raise a Problem if it is not a share between 0 and 1."""
+    text = request.query_params.get("coverage")
+    try:
+        coverage = None if text is None else float(text)
+    except ValueError:
+        coverage = 0.0
+    if coverage is not None and not 0.0 < coverage < 1.0:
+        raise Problem(422, "invalid coverage", "use a share between 0 and 1, such as 0.9", "query.coverage")
+    return coverage
 
 
 def _raise_if_invalid(kept: "Future[None]") -> None:

@@ -56,8 +56,9 @@ COMMON_SCHEMAS: Json = {
                 "predicted": LABEL_SCHEMA,
                 "probability": PROBABILITY_SCHEMA,
                 "probabilities": {"type": "object", "additionalProperties": PROBABILITY_SCHEMA},
+                "set": {"type": "array", "items": LABEL_SCHEMA},
             },
-            ("id",),
+            ("id", "set"),
         )
     ),
     "Explanations": _rows(
@@ -320,6 +321,12 @@ QUERY: dict[str, Json] = {
         "in": "query",
         "schema": {"enum": ["column", "block"]},
         "description": "Unit of the explanation.",
+    },
+    "coverage": {
+        "name": "coverage",
+        "in": "query",
+        "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "description": "Add prediction sets, which contain the true class of this share of rows.",
     },
     "id": _column_parameter("id", "row ids"),
     "target": _column_parameter("target", "labels"),

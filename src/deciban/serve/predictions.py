@@ -10,6 +10,7 @@ import numpy as np
 
 from deciban.decisions.decide import Decisions, choose_decisions
 from deciban.decisions.loss import Loss
+from deciban.decisions.sets import PredictionSets, choose_sets
 from deciban.errors import DecibanError, LossError, render_message
 from deciban.explain.explanation import Explanation
 from deciban.model.fitted import Fitted
@@ -36,10 +37,11 @@ class State:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Posterior of each row, row by class, and the index of its most probable class."""
+    """Posterior of each row, row by class, the index of its most probable class, and perhaps its prediction set."""
 
     posterior: Floats
     best: Integers
+    sets: PredictionSets | None = None
 
     @property
     def probability(self) -> Floats:
@@ -85,13 +87,14 @@ class Predictor:
         """Classes as JSON property names."""
         return [format_class(label) for label in self.labels]
 
-    def predict(self, table: Frame, first_row: int = 0) -> Predictions:
-        """Return the posteriors of rows in the layout of the model."""
+    def predict(self, table: Frame, first_row: int = 0, coverage: float | None = None) -> Predictions:
+        """Return the posteriors of rows in the layout of the model, with prediction sets if `coverage` is given."""
         fitted = self.state.fitted
         try:
-            return Predictions(
-                *score_table(fitted.model, table, posterior_and_best, False, fitted.settings.threads, first_row)
-            )
+            threads = fitted.settings.threads
+            posterior, best = score_table(fitted.model, table, posterior_and_best, False, threads, first_row)
+            sets = None if coverage is None else choose_sets(fitted, posterior, coverage)
+            return Predictions(posterior, best, sets)
         except DecibanError as error:
             raise to_problem(error, first_row) from None
 

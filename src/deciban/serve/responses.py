@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deciban.decisions.decide import Decisions
+from deciban.decisions.sets import format_set
 from deciban.explain.calculation import BLOCK_KEYS, COLUMN_KEYS
 from deciban.serve.bodies.body import ARROW_STREAM, CONTENT_TYPES, CSV, JSON
 from deciban.serve.predictions import Predictions, Predictor
@@ -34,12 +35,16 @@ def predictions_as_json(
         {"predicted": labels[k], "probability": line[k], "probabilities": dict(zip(names, line, strict=True))}
         for k, line in zip(predicted.best.tolist(), lines, strict=True)
     ]
+    if predicted.sets is not None:
+        rows = [{**row, "set": to_json(labels)} for row, labels in zip(rows, predicted.sets, strict=True)]
     return _as_json(predictor, rows, ids, ignored)
 
 
 def predictions_as_table(predictor: Predictor, predicted: Predictions, ids: Sequence[str] | None = None) -> pa.Table:
     """Return predictions as columns: predicted, probability, and P(class) for each class."""
     columns = {"predicted": _labels(predictor.labels, predicted.best), "probability": pa.array(predicted.probability)}
+    if predicted.sets is not None:
+        columns["set"] = pa.array(list(map(format_set, predicted.sets)))
     chances = {f"P({name})": pa.array(predicted.posterior[:, c]) for c, name in enumerate(predictor.names)}
     return _as_table({**columns, **chances}, ids)
 

@@ -77,11 +77,11 @@ def last_part(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
-def _rows(path: str, endpoint: Endpoint, summary: str, response: str, *options: str, by: bool = False) -> Route:
-    """Return a route that accepts rows."""
+def _rows(path: str, endpoint: Endpoint, summary: str, response: str, *options: str, more: str = "") -> Route:
+    """Return a route that accepts rows; more: a further query parameter."""
     columns = tuple(name for option, name in (("ids", "id"), ("labels", "target"), ("weights", "weight"))
                     if option in options)  # fmt: skip
-    query = ("by", *columns) if by else columns
+    query = (more, *columns) if more else columns
     learns = "labels" in options
     return Route(path, endpoint, summary, response, "POST", per_model=True, learns=learns, options=options, query=query)
 
@@ -102,8 +102,8 @@ LEARNED = ("ids", "labels", "weights")
 
 ROUTES = (
     _rows("/predict", endpoints.predict, "Predict the class of each row",
-          "Predictions", "ids"),
-    _rows("/explain", endpoints.explain, "Explain the prediction for each row", "Explanations", "ids", by=True),
+          "Predictions", "ids", more="coverage"),
+    _rows("/explain", endpoints.explain, "Explain the prediction for each row", "Explanations", "ids", more="by"),
     _rows("/decide", endpoints.decide, "Make the least-cost decision for each row", "Decisions",
           "ids", "costs", "reject"),
     _rows("/learn", endpoints.learn, "Learn labeled rows", "Results", *LEARNED),

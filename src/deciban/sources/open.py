@@ -220,17 +220,18 @@ def scan(
     ignore : str or sequence of str, default=()
         Columns to leave out.
     missing : str or sequence of str, default=("NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-        CSV: values to treat as missing, besides empty cells.
+        CSV and Excel: values to treat as missing, besides empty cells.
     encoding : str, default=None
         Encoding of CSV files and documents; None detects UTF-8 and UTF-16.
     delimiter : str, default=None
         CSV: delimiter; None detects a comma, semicolon, tab or bar.
     header : bool, default=True
-        CSV: True if the first line has the column names; else these are column1, column2 and so on.
+        CSV and Excel: True if the first line has the column names; else these are column1, column2 and so on.
     thousands : str, default=""
-        CSV: thousands separator, such as ",".
+        CSV and Excel: thousands separator, such as ",".
     date_format : str, default=""
-        CSV: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601; "|" separates several formats.
+        CSV and Excel: strptime format of dates, such as "%d.%m.%Y", in addition to ISO 8601; "|" separates several
+        formats.
     sheet : str, default=None
         Excel: name of the sheet; None reads the first sheet with data.
 

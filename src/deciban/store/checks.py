@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deciban.model.conformity import HALF
 from deciban.model.corrections import OTHER_BIN, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted
@@ -130,6 +131,11 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
         check_corrections(tuning.corrections, counts)
     if tuning.partial is not None:
         check_partial(tuning.partial, tuning)
+    require(tuning.fold_gain is None or 0.0 <= tuning.fold_gain < np.inf, "the gain of the corrections is not a number")
+    if tuning.conformity is not None:
+        scores = tuning.conformity.counts
+        require(scores.shape == (counts.classes.size, 2 * HALF), "the conformity scores have the wrong shape")
+        _not_negative(scores, "a conformity score")
 
 
 def check_partial(partial: PartialRows, tuning: Tuning) -> None:

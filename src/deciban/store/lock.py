@@ -19,6 +19,9 @@ DEFAULT_WAIT = 10.0
 # Seconds between two attempts.
 PAUSE = 0.05
 
+# Seconds for which a lock is taken for that of a program that has just written the file.
+CHECK_SECONDS = 0.5
+
 # Errors of file systems that cannot lock a file.
 CANNOT_LOCK = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
 
@@ -29,9 +32,9 @@ def lock_model(path: str | os.PathLike[str]) -> int | None:
     None if the file system does not support locks. Raise a BlockingIOError if another process is changing the file.
     """
     name = os.fspath(path)
-    file = os.open(_lock_file(name), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
+    file = _open_lock_file(name)
     try:
-        if _try_lock(file) and _still_has_name(file, name):
+        if _try_lock(file, shared=False) and _still_has_name(file, name):
             return file
     except BaseException as problem:
         os.close(file)
@@ -67,15 +70,12 @@ def check_no_service(path: str | os.PathLike[str]) -> None:
     """Raise a UsageError if a service is learning with a model, or has left a journal."""
     if not os.path.isfile(path):
         return
-    try:
-        lock = lock_model(path)
-    except BlockingIOError:
+    end = time.monotonic() + CHECK_SECONDS
+    while (locked := _is_locked(os.fspath(path))) and time.monotonic() < end:
+        time.sleep(PAUSE)
+    if locked:
         cause = "the model is in use by a learning service or another command"
-        raise UsageError(cause, place=Place(os.fspath(path)), remedy="choose a different name or stop it") from None
-    except OSError:
-        return  # whether it can be written is checked elsewhere
-    if lock is not None:
-        os.close(lock)
+        raise UsageError(cause, place=Place(os.fspath(path)), remedy="choose a different name or stop it")
     check_no_journal(path)
 
 
@@ -88,6 +88,24 @@ def check_no_journal(path: str | os.PathLike[str]) -> None:
             place=Place(os.fspath(path)),
             remedy="write to another name, then use deciban upgrade",
         )
+
+
+def _is_locked(path: str) -> bool:
+    """Return True if another process has locked the file; False also if it cannot be locked or opened."""
+    try:
+        file = _open_lock_file(path)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(file, shared=True)  # shared: two processes may check at the same time
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+
+
+def _open_lock_file(path: str) -> int:
+    return os.open(_lock_file(path), os.O_RDWR | os.O_CREAT if sys.platform == "win32" else os.O_RDWR)
 
 
 def _wait_for_lock(path: str, notify: Callable[[str], None], wait: float) -> int | None:
@@ -123,7 +141,7 @@ if sys.platform == "win32":  # an open file cannot be replaced, so a separate fi
         name = hashlib.sha256(os.path.realpath(path).encode()).hexdigest()[:16]
         return os.path.join(tempfile.gettempdir(), f"deciban-{name}.lock")
 
-    def _try_lock(file: int) -> bool:
+    def _try_lock(file: int, shared: bool) -> bool:
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except PermissionError:
@@ -139,9 +157,9 @@ else:
     def _lock_file(path: str) -> str:
         return path
 
-    def _try_lock(file: int) -> bool:
+    def _try_lock(file: int, shared: bool) -> bool:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from deciban.errors import UsageError
 from deciban.families import FAMILIES, SPREADS, Family, list_families
+from deciban.model.conformity import Conformity
 from deciban.model.corrections import CorrectedColumn, Corrections
 from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
@@ -106,7 +107,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(ColumnBins, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, LooksLike, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
-        *(CorrectedColumn, CompactCorrections, PartialRows),
+        *(CorrectedColumn, CompactCorrections, PartialRows, Conformity),
     )
 }
 
@@ -187,8 +188,12 @@ def pack(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
 
 
 def _pack_record(value: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
-    kept = {field.name: pack(getattr(value, field.name), arrays) for field in fields(value) if field.init}
-    return {"is": type(value).__name__, **kept}
+    given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    later = [field.name for field in fields(value) if "optional" in field.metadata and given[field.name] is None]
+    return {
+        "is": type(value).__name__,
+        **{name: pack(item, arrays) for name, item in given.items() if name not in later},
+    }
 
 
 def _pack_array(array: npt.NDArray[Any], arrays: list[npt.NDArray[Any]]) -> Any:

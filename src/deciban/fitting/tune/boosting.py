@@ -112,6 +112,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
         log_loss=max(log_loss - spread, 0.0),
         copies=copies,
         correction_rows=0 if corrections is None else read,
+        fold_gain=None if corrections is None else max(spread, 0.0),
     )
 
 

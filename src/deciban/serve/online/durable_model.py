@@ -456,7 +456,7 @@ class DurableModel:
         """Publish the model with a tuning that was learned for the state `tuned`."""
         fitted, counters = self.state.fitted, self._current_counters()
         if fitted.counts is not tuned.counts:
-            tuning = tuning.mark_stale(fitted.counts, tuned.classes)
+            tuning = tuning.mark_stale(fitted.counts, tuned.counts)
         fitted = replace(fitted, tuning=tuning)
         with one_blas_thread():
             _ = fitted.model
