@@ -1,10 +1,10 @@
-"""Drift that is planted in real tables: `compare` against the default tests of Evidently, and false alarms without drift.
+"""Planted drift in real tables: `compare` against the default tests of Evidently, and false alarms without drift.
 
     pip install -r bench/requirements.txt "pandas<3" evidently==0.7.21
     python bench/drift.py [--runs N] [--fits N] [--write]
 
-In each run a table is split at random: 500 rows are new, the others were learned (counted by the columns and families of
-one fit of BayesClassifier()). Nothing is changed, or one column of the new rows, chosen at random:
+In each run a table is split at random: 500 rows are new, the others were learned (counted by the columns and families
+of one fit of BayesClassifier()). Nothing is changed, or one column of the new rows, chosen at random:
 
 - shift: a number moves by 0.25 standard deviations.
 - shares: 10 % of the cells of a category are replaced by its most frequent value.
@@ -18,10 +18,10 @@ Methods:
 - Evidently: the default test and threshold of its DataDriftPreset for each column, without missing cells.
 - SciPy: ks_2samp for numbers and chi2_contingency for categories, without missing cells, Holm at 1 %.
 
-Accuracy: fits on half of a table; 500 of its other rows at a time, drawn as they are ("same prior") or with rows of the
-rarer classes twice as likely ("other prior"). "expected" is Comparison.accuracy, "posterior" the mean largest posterior of
-the classifier as it is; errors are the mean absolute differences from the true accuracy of these rows. A sample of 500
-rows differs from the true probabilities by about 0.014 to 0.018 by chance alone. Nothing but the rows is passed.
+Accuracy: fits on half of a table; 500 of its other rows at a time, drawn as they are ("same prior") or with rows of
+the rarer classes twice as likely ("other prior"). "expected" is Comparison.accuracy, "posterior" the mean largest
+posterior of the classifier as it is; errors are the mean absolute differences from the true accuracy of these rows. A
+sample of 500 rows differs from the true probabilities by about 0.014 to 0.018 by chance alone.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def is_number(column: pd.Series) -> bool:
 
 def draw(y: np.ndarray, rows: np.ndarray, shifted: bool, random: np.random.Generator) -> np.ndarray:
     """NEW_ROWS of these rows; if `shifted`, those of the rarer classes are twice as likely."""
-    classes, codes = np.unique(y[rows], return_inverse=True)
+    _, codes = np.unique(y[rows], return_inverse=True)
     chance = np.where(shifted & (codes != np.bincount(codes).argmax()), 2.0, 1.0)
     return random.choice(rows, NEW_ROWS, replace=False, p=chance / chance.sum())
 
@@ -130,7 +130,7 @@ def detect(name: str, runs: int) -> dict[tuple[str, str], list[bool]]:
 
 
 def measure(name: str, fits: int) -> dict[bool, list[tuple[float, ...]]]:
-    """Accuracy true, expected and by the largest posterior, with new prior true and expected; False for the same prior."""
+    """Accuracy true, expected, by posteriors, with new prior true and expected; False for the same prior."""
     X, y = tables.load(name)
     found: dict[bool, list[tuple[float, ...]]] = {False: [], True: []}
     for seed in range(fits):
@@ -168,9 +168,8 @@ def main() -> None:
             lines.append(f"| {name} | {method} | " + " | ".join(cells) + " |")
             print(lines[-1], file=sys.stderr, flush=True)
     lines += ["", "The number of runs is in parentheses.", "", "## Accuracy without labels", ""]
-    lines += [
-        "| table | rows | true | expected | error | posterior | error | true, new prior | expected | error | classes flagged |"
-    ]
+    head = "table | rows | true | expected | error | posterior | error | true, new prior | expected | error"
+    lines += [f"| {head} | classes flagged |"]
     lines += ["|---" * 11 + "|"]
     for name in NAMES:
         for shifted, values in measure(name, arguments.fits).items():

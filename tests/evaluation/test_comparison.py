@@ -192,7 +192,7 @@ def test_errors_name_the_cause(clf: BayesClassifier) -> None:
         clf.compare({"x": [1.0, 2.0]})
     with pytest.raises(SchemaError, match="predict different columns, 'kind' and 'color'"):
         clf.compare(BayesClassifier(tune=None).fit(table, "color"))
-    with pytest.raises(DataError, match="no rows to compare"):
+    with pytest.raises(DataError, match="at least one row"):
         clf.compare(table[:0])
     with pytest.raises(UsageError, match="between 0 and 1"):
         clf.compare(table, level=1.0)

@@ -76,7 +76,7 @@ class Comparison(Result):
         Jensen-Shannon divergence of the learned and the current distribution of each column, in nats: 0 for the same,
         log 2 for distributions without a common value.
     chance : ndarray of float
-        Mean of the divergence without any change, for so many rows.
+        Mean of the divergence without any change, for these numbers of rows.
     p_value : ndarray of float
         Probability of such a change in any column or the class shares, if nothing has changed (corrected by Holm's
         method).
@@ -100,11 +100,11 @@ class Comparison(Result):
         Total weight of the rows learned and now.
     level : float
         Probability of any false alarm if nothing has changed.
-    outliers : float or None
+    outliers : float, default=None
         Share of outliers among the rows.
-    accuracy, adjusted_accuracy : float or None
+    accuracy, adjusted_accuracy : float, default=None
         Expected accuracy on the rows, of the classifier as it is, and with the current class shares as prior.
-    cost, adjusted_cost : float or None
+    cost, adjusted_cost : float, default=None
         The same for the mean cost, if a loss was given.
 
     See Also
@@ -230,7 +230,7 @@ def compare(fitted: Fitted, other: Any, loss: Any = None, level: float = 0.01) -
         raise UsageError("expected costs need rows", parameter=Argument("loss"), remedy="pass rows, or no loss")
     weights = float(learned.class_weight.sum()), float(now.class_weight.sum())
     if not min(weights):
-        raise DataError("there are no rows to compare")
+        raise DataError("comparing needs at least one row of both")
     names, changes = _compare_columns(learned, now, weights)
     classes = np.array(sorted({*learned.classes.tolist(), *by_class}), dtype=learned.classes.dtype)
     before = dict(zip(learned.classes.tolist(), learned.class_weight.tolist(), strict=True))
@@ -384,8 +384,8 @@ def _list_changes(merged: Any, group: ColumnGroup, split: int, weight: Floats) -
     elif isinstance(merged, Totals):
         for total, present in zip(halves(merged.total).T, halves(merged.present).T, strict=True):
             mean, missing = _divide(total, present), 1.0 - present / weight
-            words = f"mean {mean[0]:.4g} → {mean[1]:.4g}; the variance is not counted"
-            yield rank + 5, ColumnChange(missing_learned=missing[0], missing=missing[1], change=words)
+            text = f"mean {mean[0]:.4g} → {mean[1]:.4g}; the variance is not counted"
+            yield rank + 5, ColumnChange(missing_learned=missing[0], missing=missing[1], change=text)
     elif isinstance(merged, Moments | Scatter):
         joint = isinstance(merged, Scatter)
         scatters = np.diagonal(merged.scatter, axis1=1, axis2=2) if joint else merged.scatter
@@ -402,7 +402,7 @@ def _divide(a: Floats, b: Floats) -> Floats:
 
 
 def _add_missing(cells: Floats, weight: Floats | None) -> tuple[Floats, tuple[float, float]]:
-    """Add the missing cells as one more value, unless there are none. weight: of all rows; None if not known."""
+    """Add the missing cells as one more value, if there are any. weight: of all rows; None if not known."""
     if weight is None:
         return cells, (np.nan, np.nan)
     missing = np.maximum(weight - cells.sum(axis=1), 0.0)
@@ -492,7 +492,7 @@ def _test_cells(cells: Floats) -> tuple[float, float, float]:
     """Return the divergence of two rows of counts, its mean under no change, and the p-value of no change.
 
     Two tests are combined: a G-test of the frequent values, and an exact test of each value given how often it occurs
-    in both. Values too rare for significance are no part of the correction for several values (Tarone 1990).
+    in both. The correction for several values leaves out those too rare for significance (Tarone 1990).
     """
     from scipy.special import betainc, chdtrc
 
