@@ -292,7 +292,8 @@ def _write_issues(path: str, scan: "Source", found: "LabelIssues", safe: bool) -
     from deciban.sources.write import kind_of_output, open_writer
     from deciban.tables.table import Frame, with_columns
 
-    source = scan.as_text(scan.names) if kind_of_output(path) in ("csv", "tsv") else scan
+    source = scan.with_ignored()
+    source = source.as_text(source.names) if kind_of_output(path) in ("csv", "tsv") else source
     places = (found.rows - 1).tolist()
     shown = Frame(source.at(places) if places else source.head(0))
     evidence = np.array([found.describe_evidence(k) for k in range(len(places))], dtype=object)

@@ -780,8 +780,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         computed from it has the same guarantee: with one row more or less, no result is more probable by a factor above
         exp(epsilon). Releases of the same rows add up; merged releases of different rows have the largest epsilon.
 
-        Noise is discrete and drawn exactly. It is divided evenly among the class counts and the columns, so a column
-        that is left out makes the others more accurate. Intervals (`predict_interval`) do not include it.
+        Noise is discrete and drawn exactly. A fifth of epsilon is for the class counts. The rest is divided evenly
+        among the columns, so a column that is left out makes the others more accurate. Intervals (`predict_interval`)
+        do not include the noise.
 
         Parameters
         ----------
