@@ -233,7 +233,7 @@ def test_an_unknown_block_or_parameter_names_the_valid_ones() -> None:
     estimates = BayesClassifier(tune=None).fit(weather(), "play").estimates()
     with pytest.raises(UsageError, match=r"'wind' has no parameter 'P\(weak\)'; use 'probability'; to_dict\(\)"):
         estimates["wind"]["P(weak)"]
-    with pytest.raises(KeyError, match="no estimates of 'winds'; did you mean 'wind'"):
+    with pytest.raises(KeyError, match="found no estimates of 'winds'; did you mean 'wind'"):
         estimates["winds"]
     assert "winds" not in estimates
     assert estimates.get("size") is None

@@ -155,7 +155,7 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
         if name not in self.blocks:
             hint = suggestion(name, self.blocks).removeprefix("; ") if isinstance(name, str) else ""
             raise UnknownNameError(
-                f"there are no estimates of {name!r}", remedy=hint or f"use {list_names(tuple(self.blocks))}"
+                f"found no estimates of {name!r}", remedy=hint or f"use {list_names(tuple(self.blocks))}"
             )
         return remember_library(self.blocks[name], self)
 
