@@ -7,6 +7,7 @@ from deciban.decisions.bayes_error import BayesError
 from deciban.decisions.decide import CoverageCurve, Decisions
 from deciban.decisions.shift import EstimatedPrior
 from deciban.decisions.theorem import Belief
+from deciban.evaluation.comparison import Comparison
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.model_risk import BayesRiskEstimate
 from deciban.explain.estimates import Estimates, ParameterCount
@@ -22,6 +23,7 @@ __all__ = [
     "BayesError",
     "BayesRiskEstimate",
     "Belief",
+    "Comparison",
     "CoverageCurve",
     "Decisions",
     "Diagnosis",

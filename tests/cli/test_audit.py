@@ -60,6 +60,9 @@ def test_a_table_is_audited_by_a_model_of_its_own(deciban: Deciban, fruit: str) 
     assert found["method"] == "exact leave-one-out (given the tuning)"
     assert sorted(issue["row"] for issue in found["issues"]) == list(WRONG)
     assert found["rows"] == 160
+    deciban("audit", fruit, "-t", "kind", "--ignore", "code", "-o", "issues.csv")
+    issues = records(Path("issues.csv").read_text())
+    assert {",".join(list(issue.values())[:4]) for issue in issues} == {lines()[number] for number in WRONG}
     few = json.loads(deciban("audit", fruit, "-t", "kind", "--min-probability", "99%", "--json").out)
     assert all(issue["probability"] >= 0.99 for issue in few["issues"])
 

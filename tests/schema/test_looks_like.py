@@ -51,6 +51,10 @@ CASES = {
         [f"{1 + i % 28}.{1 + i % 12}.2024" for i in range(59)] + ["soon"],
         LooksLike("dates", "%d.%m.%Y", exception="soon"),
     ),
+    "dates and one before the year 1 in UTC": (
+        [f"2024-01-{1 + i % 28:02d}T{i % 24:02d}:30:00+01:00" for i in range(59)] + ["0001-01-01T00:00+01:00"],
+        LooksLike("dates", exception="0001-01-01T00:00+01…"),
+    ),
     "days or months": (
         [f"{1 + i % 12}/{1 + i // 12}/2024" for i in range(60)],
         LooksLike("dates", "%d/%m/%Y", otherwise="%m/%d/%Y"),

@@ -218,6 +218,7 @@ def test_no_cell_of_an_output_is_a_formula_or_damaged() -> None:
         "long": [2**62 + 1, *range(9)],
         "day": pa.array([dt.date(1815, 1, 1)] * 10),
         "zone": pa.array([dt.datetime(2024, 1, 1, 12)] * 10, pa.timestamp("ns", "Europe/Berlin")),
+        "until": pa.array([2**63 - 1] * 10, pa.timestamp("us")),  # how DuckDB stores infinity
     })  # fmt: skip
     clf = BayesClassifier(tune=None).fit({"b": [1.0, 2.0, 3.0, 4.0]}, ["u", "v", "u", "v"])
     clf.predict_to("p.xlsx", rows.append_column("b", pa.array([1.5] * 10)))
@@ -229,6 +230,7 @@ def test_no_cell_of_an_output_is_a_formula_or_damaged() -> None:
     assert [row[0].value for row in written[:3]] == [1, None, None]
     assert [row[2].value for row in written[:2]] == [str(2**62 + 1), 0]
     assert (written[0][3].value, written[0][4].value) == ("1815-01-01", dt.datetime(2024, 1, 1, 12))
+    assert isinstance(written[0][5].value, str)
 
 
 def test_what_does_not_fit_into_a_sheet_is_rejected_and_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

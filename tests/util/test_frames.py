@@ -130,6 +130,12 @@ def test_without_a_table_of_the_caller_a_library_that_is_there_is_used(
     assert choose_library(None) == "polars"
 
 
+def test_a_column_may_have_the_name_of_the_attribute() -> None:
+    rows = pd.DataFrame({frames.MADE_FROM: [1.0, 2.0, 3.0, 4.0]})
+    assert library_of(rows) == "pandas"
+    assert isinstance(BayesClassifier(tune=None).fit(rows, [0, 1, 0, 1]).schema_.to_frame(), pd.DataFrame)
+
+
 def test_values_of_different_types_become_text() -> None:
     table = make_frame({"x": [1, "a", None, True], "y": np.array([1, 2, 3, 4])}, "pyarrow")
     assert table.to_pydict() == {"x": ["1", "a", None, "true"], "y": [1, 2, 3, 4]}
@@ -159,6 +165,7 @@ def test_the_terms_of_evidence_sum_to_the_log_joint(tune: Any) -> None:
     table = pd.DataFrame({"a": rng.normal(y, 1.0), "b": rng.normal(-y, 1.0), "c": rng.choice(list("uvw"), 400)})
     clf = BayesClassifier(tune=tune).fit(table, y)
     few = pd.DataFrame({"a": [40.0, None, 0.1], "b": [-40.0, 0.2, None], "c": ["u", None, "w"]})
+    assert str(clf.evidence(few[:0])) == "no rows"
     for by in ("block", "column"):
         found = clf.evidence(few, by=by)
         total = found.to_frame().pivot_table(index="row", columns="class", values="nats", aggfunc="sum")

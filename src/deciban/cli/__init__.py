@@ -11,7 +11,7 @@ import click
 
 from deciban.cli import output
 from deciban.cli.command_demo import bayes, completion, demo
-from deciban.cli.command_evaluate import audit, diagnose, evaluate, inspect
+from deciban.cli.command_evaluate import audit, diagnose, drift, evaluate, inspect
 from deciban.cli.command_export import export
 from deciban.cli.command_fit import fit, forget, learn, merge
 from deciban.cli.command_plot import plot
@@ -102,8 +102,8 @@ def app(context: click.Context) -> None:
 
 
 for command in (
-    *(fit, predict, explain, decide, evaluate, audit, diagnose, learn, forget, merge, inspect, top_words, sample),
-    *(plot, report, export, serve, upgrade, playground, bayes, demo, completion, warmup),
+    *(fit, predict, explain, decide, evaluate, audit, drift, diagnose, learn, forget, merge, inspect, top_words),
+    *(sample, plot, report, export, serve, upgrade, playground, bayes, demo, completion, warmup),
 ):
     app.add_command(command)
 

@@ -1,4 +1,4 @@
-"""The commands evaluate, audit, diagnose and inspect."""
+"""The commands evaluate, audit, drift, diagnose and inspect."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -292,7 +292,8 @@ def _write_issues(path: str, scan: "Source", found: "LabelIssues", safe: bool) -
     from deciban.sources.write import kind_of_output, open_writer
     from deciban.tables.table import Frame, with_columns
 
-    source = scan.as_text(scan.names) if kind_of_output(path) in ("csv", "tsv") else scan
+    source = scan.with_ignored()
+    source = source.as_text(source.names) if kind_of_output(path) in ("csv", "tsv") else source
     places = (found.rows - 1).tolist()
     shown = Frame(source.at(places) if places else source.head(0))
     evidence = np.array([found.describe_evidence(k) for k in range(len(places))], dtype=object)
@@ -310,6 +311,49 @@ def _is_model(path: str) -> bool:
         return is_model(path)
     except OSError:
         return path.endswith(".dcb")
+
+
+@command(short_help="Compare new rows with those a model learned", epilog="""\b
+Examples:
+  deciban drift wine.dcb new.csv
+  deciban drift cancer.dcb new.csv --costs costs.csv
+  deciban drift january.dcb june.dcb
+""")  # fmt: skip
+@MODEL
+@TABLE
+@click.option(
+    "--level",
+    type=Number(0.0, 1.0, min_open=True, max_open=True),
+    default=0.01,
+    metavar="P",
+    help="Probability of any false alarm if nothing has changed.",
+)
+@COSTS
+@input_options
+@common_options
+def drift(
+    model: str, table: tuple[str, ...], level: float, costs: str | None, as_json: bool, read: ReadOptions, **_: Any
+) -> None:
+    """Find columns of TABLE whose distribution has changed since MODEL learned them.
+
+    TABLE needs no labels: class shares, accuracy and costs are estimated. It may be another model.
+    """
+    from deciban.cli.command_predict import load_costs
+    from deciban.evaluation.comparison import compare
+
+    fitted = load_model(model)
+    loss = load_costs(costs, fitted)
+    if len(table) == 1 and _is_model(table[0]):
+        found = compare(fitted, load_model(table[0]), loss, level)
+    else:
+        scan = open_table(table, read)
+        warn_missing_columns(fitted, scan)
+        with scan.locate_errors():
+            found = compare(fitted, scan, loss, level)
+    if as_json:
+        return echo_json(found.to_dict())
+    echo(str(found).replace("to_frame()", "--json"))
+    return None
 
 
 @command(short_help="Check the assumptions of a model", epilog="""\b

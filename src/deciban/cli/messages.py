@@ -10,22 +10,9 @@ from deciban.util.text_tables import format_class, list_some
 
 # Python arguments whose option has the same name.
 SAME_NAME = (
-    *(
-        "alpha",
-        "by",
-        "column",
-        "coverage",
-        "date_format",
-        "delimiter",
-        "encoding",
-        "folds",
-        "force",
-        "if_exists",
-        "ignore",
-        "keep",
-    ),
+    *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "if_exists", "ignore", "keep"),
     *("length", "max_seconds", "missing", "prior", "pushdown", "query", "reject", "row", "rows", "sheet", "table"),
-    *("target", "thousands", "threads", "title", "unseen", "weight"),
+    *("coverage", "target", "thousands", "threads", "title", "unseen", "weight"),
 )
 
 # All options, by Python argument.

@@ -27,6 +27,7 @@ from deciban.decisions.threshold import Threshold
 from deciban.errors import Argument, DataError, Labels as ShownLabels, UsageError
 from deciban.estimators.spark import decide_in_spark, explain_in_spark, predict_in_spark
 from deciban.evaluation import validation as evaluate
+from deciban.evaluation.comparison import Comparison, compare
 from deciban.evaluation.diagnose import Diagnosis
 from deciban.evaluation.importance import (
     Importance,
@@ -62,6 +63,7 @@ from deciban.report.data import collect_report_data
 from deciban.report.report import Report
 from deciban.schema.schema import Schema
 from deciban.scoring import predict as scoring
+from deciban.scoring.outliers import score_outliers
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.scoring.simulate import Sample, sample_rows
 from deciban.sources.open import kind_of_rows, open_query_or_table
@@ -801,8 +803,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         computed from it has the same guarantee: with one row more or less, no result is more probable by a factor above
         exp(epsilon). Releases of the same rows add up; merged releases of different rows have the largest epsilon.
 
-        Noise is discrete and drawn exactly. It is divided evenly among the class counts and the columns, so a column
-        that is left out makes the others more accurate. Intervals (`predict_interval`) do not include it.
+        Noise is discrete and drawn exactly. A fifth of epsilon is for the class counts. The rest is divided evenly
+        among the columns, so a column that is left out makes the others more accurate. Intervals (`predict_interval`)
+        do not include the noise.
 
         Parameters
         ----------
@@ -1373,6 +1376,38 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         shares = estimate_shares(posterior, np.exp(fitted.log_prior), fitted.classes, level, error)
         return remember_library(shares, X)
 
+    def compare(
+        self, other: Table | Counts | Self, loss: Loss | Costs | None = None, *, level: float = 0.01
+    ) -> Comparison:
+        """Compare what was learned with other rows, counts or another classifier: find drift.
+
+        Each column is tested for a change of its distribution, by the counts alone. For rows, the class shares, the
+        outliers and the performance are estimated too, without labels.
+
+        Parameters
+        ----------
+        other : table, Counts or BayesClassifier
+            Rows, with or without labels; they are held in memory. Or counts or a classifier of other rows.
+        loss : Loss or array-like, default=None
+            Costs, for the expected cost per row.
+        level : float, default=0.01
+            Probability of any false alarm if nothing has changed.
+
+        Returns
+        -------
+        Comparison
+            Divergence, p-value and largest change of each column, class shares, and expected accuracy and cost.
+
+        See Also
+        --------
+        estimate_prior : Class shares of unlabeled rows, with intervals.
+        outliers : Outlier score of each row.
+        """
+        fitted = self._get_fitted()
+        if isinstance(other, BayesClassifier):
+            return remember_library(compare(fitted, other._get_fitted(), loss, level), other, self)
+        return remember_library(compare(fitted, other, loss, level), other, self)
+
     def bayes_error(
         self, loss: Loss | Costs | None = None, n_samples: int = 100_000, random_state: int = 0
     ) -> BayesRiskEstimate:
@@ -1537,6 +1572,39 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return scoring.score_rows(
             fitted, X, lambda joint, prior: log_normalize(joint, prior)[1], full=True, model=fitted.plain
         )
+
+    def outliers(self, X: Table) -> npt.NDArray[np.float64]:
+        """Return how unusual each row is, as the share of rows sampled from plain Bayes that are at most as dense.
+
+        It is 0.001 or less for an *outlier*. A missing cell, or one with an unseen value, neither makes an outlier nor
+        hides one: such a row is compared with sampled rows without the same cells.
+
+        Parameters
+        ----------
+        X : table
+            Rows, as for `predict`. They are held in memory.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+
+        See Also
+        --------
+        log_density : Density of each row.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import BayesClassifier
+        >>> clf = BayesClassifier(tune=None).fit(*load_iris(return_X_y=True))
+        >>> (clf.outliers([[5.1, 3.5, 1.4, 0.2], [5.1, 3.5, 1.4, 2.5]]) <= 0.001).tolist()
+        [False, True]
+        """
+        fitted = self._get_fitted()
+        scores = score_outliers(fitted, scoring.table_of(fitted, X))
+        if scores is None:
+            raise UsageError("rows cannot be sampled from this model", remedy="use log_density(X)")
+        return scores
 
     def predict_interval(self, X: Table, level: float = 0.95) -> scoring.Intervals:
         """Return confidence intervals of the posteriors, given the number of training rows.

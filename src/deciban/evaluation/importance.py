@@ -373,7 +373,7 @@ def select_columns(
 ) -> list[int]:
     """Return columns in the order in which each adds most to the evidence of those before it.
 
-    The weights are relearned after each column. Columns are scored alone, by the family of the model, and in sets of
+    The weights are relearned after each column. Columns are scored alone, by each family of the model, and in sets of
     two and three: the joint blocks of the model, and the sets that its corrections use most or, without corrections,
     those that interact by the test of `diagnose`. Without `max_columns`, selection stops when a column adds no more
     than chance would.
@@ -433,6 +433,8 @@ def _list_candidates(rows: Rows, schema: Schema, corrections: Corrections | None
     for group in schema.groups:
         if group.auxiliary and group.family.interaction:
             sets.append((group.family, group.columns))
+        elif group.auxiliary and not group.family.joint:  # parts of dates and texts
+            sets += [(group.family, (column,)) for column in group.columns]
         elif not group.auxiliary:
             alone.update(dict.fromkeys(group.columns, group.family.marginal_family()))
     grouped: dict[Family, list[int]] = {}

@@ -40,6 +40,9 @@ CLASS_SHARE = Fraction(1, 5)
 # Bounds must be smaller than this: the square of a cell must be a double.
 MAX_BOUND = 1e140
 
+# Their difference must be at least this: cells are divided by half of it, which must not be 0.
+MIN_RANGE = 1e-140
+
 
 class Column(Protocol):
     """Sums over one column, to which a row adds no more than the noise hides."""
@@ -152,14 +155,15 @@ def release(
 
 def _read_bounds(name: str, given: Any, classes: int, share: Fraction) -> Column:
     """Return what to count of a column: numbers in a range (low, high), or a list of values."""
-    if isinstance(given, list) and given:
+    if isinstance(given, list) and given and all(value is not None and value == value for value in given):
         return ListedValues(given, classes, share)
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(bound, int | float) for bound in given):
-        low, high = map(float, given)
-        if -MAX_BOUND <= low < high <= MAX_BOUND:
-            return NumbersInRange(low, high, classes)
+        low, high = given
+        if -MAX_BOUND <= low < high <= MAX_BOUND and float(high) - float(low) >= MIN_RANGE:
+            return NumbersInRange(float(low), float(high), classes)
     raise UsageError(
-        f"the bounds of column {name!r} are {given!r}", remedy="give a tuple (low, high), or a list of all values"
+        f"the bounds of column {name!r} are {given!r}",
+        remedy="give a tuple (low, high), or a list of all values, without missing ones",
     )
 
 

@@ -472,7 +472,7 @@ class EvidenceTable(Result):
             title = f"evidence of row {row} for each class, in nats"
             found.append(TextTable(lines, head, range(1, len(head)), title=title, total=True))
         more = len(values) - MAX_ROWS_PRINTED
-        return [*found, *([f"… ({count_noun(more, 'more row')}: to_frame())"] if more > 0 else [])]
+        return [*(found or ["no rows"]), *([f"… ({count_noun(more, 'more row')}: to_frame())"] if more > 0 else [])]
 
 
 @dataclass(frozen=True, repr=False)

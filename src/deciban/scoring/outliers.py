@@ -161,15 +161,16 @@ MAX_NEW_PATTERNS = 16
 class OutlierDetector:
     """Counter of outliers: compares the density of rows with that of rows sampled from the model.
 
-    can_sample: False if the model cannot be sampled from. Then no row is tested.
+    rows: number of sampled rows; default: as many as take about a second. can_sample: False if the model cannot be
+    sampled from. Then no row is tested.
     """
 
-    def __init__(self, fitted: Fitted) -> None:
+    def __init__(self, fitted: Fitted, rows: int | None = None) -> None:
         plain = replace(fitted, tuning=None)
         self._model = plain.model
         self._limits: OrderedDict[bytes, float] = OrderedDict()
-        self._count_held = _sample_rows(plain)
-        self.can_sample = self._count_held is not None
+        self._sampled = _sample_rows(plain, rows)
+        self.can_sample = self._sampled is not None
 
     def count(self, table: Table, kinds: Kinds) -> tuple[int, int]:
         """Return the number of tested rows, and the number of outliers among them.
@@ -193,15 +194,35 @@ class OutlierDetector:
     def _limit(self, key: bytes, pattern: Flags) -> float:
         """Return the 0.1% quantile of the density of sampled rows without the cells of the pattern."""
         if key not in self._limits:
-            assert self._count_held is not None, "there are rows to compare with"
-            lacking = np.broadcast_to(pattern, (self._count_held.rows, pattern.size))
-            density = np.sort(log_density(self._model, without_cells(self._count_held, lacking)))
-            lowest = float(density[int(OUTLIER_SHARE * density.size)])
-            self._limits[key] = lowest - 1e-9 * max(1.0, abs(lowest))  # differences from rounding do not count
+            density = self._sampled_densities(pattern)
+            self._limits[key] = float(density[int(OUTLIER_SHARE * density.size)])
             if len(self._limits) > MAX_PATTERNS:
                 self._limits.popitem(last=False)
         self._limits.move_to_end(key)
         return self._limits[key]
+
+    def _sampled_densities(self, pattern: Flags) -> Floats:
+        """Return the densities of sampled rows without the cells of the pattern, in ascending order."""
+        assert self._sampled is not None, "there are rows to compare with"
+        lacking = np.broadcast_to(pattern, (self._sampled.rows, pattern.size))
+        density = np.sort(log_density(self._model, without_cells(self._sampled, lacking)))
+        return density - 1e-9 * np.maximum(1.0, np.abs(density))  # differences from rounding do not count
+
+    def score(self, table: Table, kinds: Kinds) -> Floats:
+        """Return the share of sampled rows that are at most as dense as each row: 0.1% or less for outliers."""
+        density = log_density(self._model, without_cells(table, kinds == UNSEEN))
+        scores = np.empty(table.rows)
+        for pattern, rows in group_by_missing(kinds != 0):
+            sampled = self._sampled_densities(pattern)
+            scores[rows] = np.searchsorted(sampled, density[rows], side="right") / sampled.size
+        return scores
+
+
+def score_outliers(fitted: Fitted, table: Table) -> Floats | None:
+    """Return the outlier score of each row, see `OutlierDetector.score`; None if the model cannot be sampled from."""
+    detector = OutlierDetector(fitted, MAX_SAMPLED_ROWS)
+    aligned = fitted.plain.schema.table_as_learned(table)
+    return detector.score(aligned, CellKinds(fitted.plain).of(aligned)) if detector.can_sample else None
 
 
 def log_density(plain: Model, table: Table) -> Floats:
@@ -232,13 +253,15 @@ def _blank_cells(cells: pa.ChunkedArray, gone: Flags) -> pa.ChunkedArray | pa.Ar
     return blank if gone.all() else pc.if_else(pa.array(gone), blank, cells.combine_chunks())
 
 
-def _sample_rows(plain: Fitted) -> Table | None:
-    """Return rows sampled from plain Bayes in about a second; None if it cannot be sampled from."""
+def _sample_rows(plain: Fitted, size: int | None) -> Table | None:
+    """Return rows sampled from plain Bayes: `size`, or as many as take a second; None if it cannot be sampled from."""
 
     def draw(rows: int) -> Table:
         return plain.model.schema.table_as_learned(as_table(sample_rows(plain, rows, 0)[0]))
 
     try:
+        if size is not None:
+            return draw(size)
         start = perf_counter()
         log_density(plain.model, draw(TRIAL_ROWS))
         possible = TRIAL_ROWS * SAMPLING_SECONDS / max(perf_counter() - start, 1e-9)

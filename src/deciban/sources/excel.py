@@ -264,7 +264,13 @@ def _as_excel(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us"), safe=False)
     if is_moment(kind):
-        cells = column.to_pylist()
-        return [str(cell) if cell is not None and cell.year < FIRST_YEAR else cell for cell in cells]
+        year = pc.year(column)
+        known = pc.and_(pc.greater_equal(year, dt.MINYEAR), pc.less_equal(year, dt.MAXYEAR))
+        dates = pc.if_else(known, column, None).to_pylist()
+        others = pc.if_else(known, None, column).cast(pa.string()).to_pylist()  # infinity, for example
+        return [
+            other if date is None else str(date) if date.year < FIRST_YEAR else date
+            for date, other in zip(dates, others, strict=True)
+        ]
     known = (str, bool, float, Decimal, dt.time)
     return [cell if cell is None or isinstance(cell, known) else str(cell) for cell in column.to_pylist()]

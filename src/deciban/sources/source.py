@@ -200,6 +200,12 @@ class Source(ABC):
         left = tuple(name for name in self.columns if name not in out)
         return replace(self, columns=left, ignored=(*self.ignored, *columns))
 
+    def with_ignored(self) -> Self:
+        """Return the source with the columns that were left out."""
+        order = {name: place for place, name in enumerate(self.types)}
+        every = sorted((*self.columns, *self.ignored), key=lambda name: order.get(name, len(order)))
+        return replace(self, columns=tuple(every), ignored=())
+
     def _refuse_unknown(self, columns: Iterable[str]) -> None:
         known = set(self.names)
         if unknown := [name for name in columns if name not in known]:

@@ -290,7 +290,10 @@ def date_of(cell: str, date_format: str) -> datetime:
 
 
 def _without_zone(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    try:
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise ValueError("in UTC, the date is not between the years 1 and 9999") from None
 
 
 def _in_utc(cells: pa.ChunkedArray) -> pa.ChunkedArray:

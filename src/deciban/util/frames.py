@@ -58,8 +58,9 @@ def library_of(rows: Any) -> Library | None:
     """
     if isinstance(rows, dict):
         rows = next(iter(rows.values()), None)
-    if (known := getattr(rows, MADE_FROM, None)) in LIBRARIES:
-        return known  # type: ignore[no-any-return]  # one of LIBRARIES
+    known = getattr(rows, MADE_FROM, None)
+    if isinstance(known, str) and known in LIBRARIES:  # a data frame may have a column of this name
+        return known  # one of LIBRARIES
     packages = {kind.__module__.partition(".")[0] for kind in type(rows).__mro__}
     return next((library for library in LIBRARIES if library in packages), None)
 

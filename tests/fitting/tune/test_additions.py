@@ -41,6 +41,13 @@ def test_the_hour_of_a_date_is_evidence_of_its_own() -> None:
     assert losses[0] < 0.5 < 0.6 < losses[1]  # the noise alone costs 0.33, the class shares 0.61
 
 
+def test_a_column_is_selected_for_the_evidence_of_its_part() -> None:
+    """The date itself has none."""
+    noise = np.random.default_rng(1).normal(size=600)
+    rows = {"noise": noise, "when": pa.array(MOMENTS[:600], pa.timestamp("us"))}
+    assert BayesClassifier(tune="weights").fit(rows, LABELS[:600]).select_columns() == ["when"]
+
+
 def test_explanations_name_the_part_and_stay_exact() -> None:
     clf, row = _dates(), {"when": pa.array(MOMENTS[700:701], pa.timestamp("us"))}
     hour = (MOMENTS[700] // 3_600_000_000) % 24
