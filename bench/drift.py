@@ -1,6 +1,6 @@
 """Planted drift in real tables: `compare` against the default tests of Evidently, and false alarms without drift.
 
-    pip install -r bench/requirements.txt "pandas<3" evidently==0.7.21
+    pip install -r bench/requirements.txt "pandas<3" evidently==0.7.23
     python bench/drift.py [--runs N] [--fits N] [--write]
 
 In each run a table is split at random: 500 rows are new, the others were learned (counted by the columns and families
@@ -10,7 +10,8 @@ of one fit of BayesClassifier()). Nothing is changed, or one column of the new r
 - shares: 10 % of the cells of a category are replaced by its most frequent value.
 - new value: 2 % of the cells of a category get a value that was not learned.
 - missing: 2 % of the cells of any column are removed.
-- prior: rows of the rarer classes are twice as likely. This is found if any column, or the classes, are flagged.
+- prior: rows of the rarer classes are twice as likely. This is found if any column is flagged, or for
+  deciban, which counts the labels of these rows too, the classes.
 
 Methods:
 

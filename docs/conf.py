@@ -43,6 +43,7 @@ myst_heading_anchors = 4
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc prints the types of parameters
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -66,6 +67,8 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "deciban"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}  # light or dark, as the browser
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
@@ -97,6 +100,23 @@ PAGES = {
     **{f"bench/{path.name}": f"project/benchmarks/{path.stem.lower()}" for path in ROOT.glob("bench/*.md")},
 }
 FILES = {page: name for name, page in PAGES.items()}
+
+# What people type into the search, and the section that answers it in other words.
+SYNONYMS = {
+    "howto/costs": {"## Decide": ["threshold", "decision threshold"]},
+    "howto/evaluate": {"# Evaluate a model": ["accuracy"]},
+    "howto/missing-values": {"# Missing values": ["missing", "nan", "null"]},
+    "howto/online-learning": {"# Learn online": ["forget rows", "incremental learning"]},
+    "concepts/counts": {"## Forget": ["forget rows", "unlearn"]},
+    "concepts/evidence": {"# Evidence of each column": ["p(value | class)", "likelihood of a value"]},
+    "reference/families": {
+        "# Families of distributions": ["p(value | class)"],
+        "## Your own family": [
+            *("own family", "custom family", "new family"),
+            *("own distribution", "custom distribution", "exponential", "exponential distribution"),
+        ],
+    },
+}
 
 
 def lead_to_pages(source: str, file: Path, page: Path) -> str:
@@ -130,6 +150,25 @@ def list_terms(source: str) -> str:
     return f"{source[:first]}```{{glossary}}\n{entry.sub(define, source[first:])}\n```\n"
 
 
+def add_synonyms(source: str, sections: dict[str, list[str]]) -> str:
+    """Return a page with index entries, which the search lists first, below the given headings."""
+    for heading, words in sections.items():
+        entries = ", ".join(f"! {word}" for word in words)
+        source = source.replace(f"{heading}\n", f"{heading}\n\n```{{index}} {entries}\n```\n", 1)
+    return source
+
+
+def list_api(folder: Path, source: str) -> str:
+    """Return the page of the API with the tables of its groups."""
+    for group in re.findall(r"^\w+$", source.partition("{toctree}")[2], re.MULTILINE):
+        page = (folder / f"{group}.md").read_text(encoding="utf-8")
+        title, _, text = page.removeprefix("# ").partition("\n")
+        text = re.sub(r"^## (.+)$", r"**\1**", text.replace("   :toctree: generated\n", ""), flags=re.MULTILINE)
+        text = re.sub(r"```\{eval-rst\}\n[^`]*autodata[^`]*```\n", "", text)  # described on their own page
+        source += f"\n## [{title}]({group}.md)\n{text}"
+    return source
+
+
 def read_page(app: Sphinx, name: str, source: list[str]) -> None:
     """Read a page, or the file that it stands for."""
     page = file = Path(app.env.doc2path(name))
@@ -139,8 +178,11 @@ def read_page(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = file.read_text(encoding="utf-8")
     if name == "reference/glossary":
         source[0] = list_terms(source[0])
+    if name == "reference/api/index":
+        source[0] = list_api(page.parent, source[0])
+    source[0] = add_synonyms(source[0], SYNONYMS.get(name, {}))
     source[0] = lead_to_pages(source[0], file, page)
-    source[0] = source[0].replace("\n\n```\n", "\n```\n")  # doctest needs an empty line after output
+    source[0] = re.sub(r"(\n<BLANKLINE>)?\n+\n```\n", "\n```\n", source[0])  # doctest needs an empty line after output
 
 
 def remove_stubs(app: Sphinx, config: Config) -> None:
@@ -164,8 +206,13 @@ def write_playground(app: Sphinx, error: Exception | None) -> None:
 def write_math(self: Any, node: nodes.Element) -> None:
     """Write a formula as MathML; a wide one can be scrolled by keyboard."""
     shown = "block" if isinstance(node, nodes.math_block) else "inline"
-    tree = latex2mathml.tex2mathml(node.astext(), as_block=shown == "block")
-    self.body.append(f'<div class="math" tabindex="0">{tree}</div>' if shown == "block" else str(tree))
+    tree = str(latex2mathml.tex2mathml(node.astext(), as_block=shown == "block"))
+    applied = "<mo>&ApplyFunction;</mo>"  # thin spaces around "log" and the like, except before a parenthesis
+    tree = re.sub(rf"{applied}(?=\s*<m(?!o))", '<mo rspace="0.17em">&ApplyFunction;</mo>', tree)
+    tree = re.sub(
+        r"(</(?:mi|mn|msub|msup)>\s*)(?=<mi>[a-z]+</mi>\s*<mo[^>]*>&App)", r'\1<mspace width="0.17em"/>', tree
+    )
+    self.body.append(f'<div class="math" tabindex="0">{tree}</div>' if shown == "block" else tree)
     raise nodes.SkipNode
 
 

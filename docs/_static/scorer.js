@@ -1,12 +1,14 @@
-// Scores of search results: those of Sphinx, with tasks before reference, and reference before the project's own pages.
+// Scores of search results: those of Sphinx, with tasks before reference, and the project's own pages last.
 
-const PLACES = { howto: 5, start: 3, concepts: 4, lectures: 3, reference: 2, gallery: 0, project: -3 };
+const PLACES = { howto: 6, start: 4, concepts: 4, lectures: 3, reference: 2, gallery: -4, project: -8 };
 
 var Scorer = {
-  score: ([page, , , , score]) => {
+  score: ([page, , anchor, description, score, , kind]) => {
     const [place] = page.split("/");
-    if (page.endsWith("index")) return score - 4;
-    return score + (page.startsWith("reference/api") ? 1 : (PLACES[place] ?? 0));
+    if (page.endsWith("index")) return score - 8;
+    if (/ (property|attribute), /.test(description)) return score - 8;
+    if (page.startsWith("reference/api")) return score;
+    return score + (PLACES[place] ?? 0) + (kind === "title" && !anchor ? 8 : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,

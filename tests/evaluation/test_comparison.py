@@ -78,6 +78,16 @@ def test_rows_are_compared_as_their_counts_are(clf: BayesClassifier, tmp_path: P
     np.testing.assert_allclose(swapped.p_value, by_rows.p_value, rtol=1e-6)
 
 
+def test_a_class_that_was_not_learned_is_a_change(clf: BayesClassifier) -> None:
+    new = draw(np.random.default_rng(2), 300)
+    new["kind"] = new["kind"].mask(np.arange(300) < 30, "undecided")
+    found = clf.compare(new)
+    assert found.classes.tolist() == ["no", "yes", "undecided"]
+    assert found.shares[2] == pytest.approx(0.1)
+    assert found.shares_p_value < 1e-6
+    assert found.accuracy == pytest.approx(found.adjusted_accuracy)  # nothing is known about rows of such a class
+
+
 def test_false_alarms_are_as_rare_as_stated() -> None:
     random = np.random.default_rng(3)
     plan = fitted(draw(random, 500))

@@ -149,28 +149,23 @@ class Comparison(Result):
         return {"column": list(self.columns), **{name: getattr(self, name) for name in names}}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values; None for a p-value that is not known.
+        """Return all values as plain values; None for those that are not known.
 
         Returns
         -------
         dict
         """
-        lines = {name: np.asarray(cells).tolist() for name, cells in self._columns().items()}
-        lines["p_value"] = [_none_if_nan(p) for p in lines["p_value"]]
-        names = ("outliers", "accuracy", "adjusted_accuracy", "cost", "adjusted_cost")
+        lines = [*zip(*(np.asarray(cells).tolist() for cells in self._columns().values()), strict=True)]
+        shares = zip(self.classes.tolist(), self.shares_learned.tolist(), self.shares.tolist(), strict=True)
+        names = ("level", "labeled", "outliers", "accuracy", "adjusted_accuracy", "cost", "adjusted_cost")
         return {
             "rows_learned": self.weights[0],
             "rows": self.weights[1],
-            "level": self.level,
-            "columns": [dict(zip(lines, line, strict=True)) for line in zip(*lines.values(), strict=True)],
-            "classes": [
-                {"class": label, "learned": learned, "now": now}
-                for label, learned, now in zip(
-                    self.classes.tolist(), self.shares_learned.tolist(), self.shares.tolist(), strict=True
-                )
+            "columns": [
+                {name: _none_if_nan(cell) for name, cell in zip(self._columns(), line, strict=True)} for line in lines
             ],
+            "classes": [dict(zip(("class", "learned", "now"), share, strict=True)) for share in shares],
             "classes_p_value": _none_if_nan(self.shares_p_value),
-            "labeled": self.labeled,
             **{name: getattr(self, name) for name in names},
         }
 
@@ -232,8 +227,9 @@ def compare(fitted: Fitted, other: Any, loss: Any = None, level: float = 0.01) -
     if not min(weights):
         raise DataError("comparing needs at least one row of both")
     names, changes = _compare_columns(learned, now, weights)
-    classes = np.array(sorted({*learned.classes.tolist(), *by_class}), dtype=learned.classes.dtype)
     before = dict(zip(learned.classes.tolist(), learned.class_weight.tolist(), strict=True))
+    new = [label for label in by_class if label not in before]
+    classes = np.array([*before, *new], dtype=object) if new else learned.classes
     cells = np.array([[one.get(label, 0.0) for label in classes.tolist()] for one in (before, by_class)])
     shares, p = cells[1] / max(cells[1].sum(), 1e-300), _test_cells(cells)[2]
     performance: dict[str, Any] = {}
@@ -545,5 +541,5 @@ def _format_p(p: float) -> str:
     return "" if np.isnan(p) else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def _none_if_nan(number: float) -> float | None:
-    return None if np.isnan(number) else number
+def _none_if_nan(value: Any) -> Any:
+    return None if value != value else value  # NaN differs from itself
