@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from deciban import BayesClassifier, Bernoulli, Binned, Gamma, Gaussian, ModelFileError, Poisson, UsageError, load
-from deciban.families import _REGISTERED, COUNTS, Likelihood, register
+from deciban.families import _REGISTERED, COUNTS, ColumnFamily, Likelihood, register
 from deciban.families.base.checks import check_finite, score_impossible
 from deciban.families.gamma import GammaLikelihood
 from deciban.families.poisson import PoissonLikelihood
@@ -166,8 +166,17 @@ def test_a_registered_family_is_saved_and_loaded(registered: None, tmp_path: Pat
     clf.save(path)
     np.testing.assert_array_equal(load(path).predict_proba(X), clf.predict_proba(X))
     _REGISTERED.clear()
-    with pytest.raises(ModelFileError, match=r"'Answers'.*first import the module that registers it"):
+    with pytest.raises(ModelFileError, match=r"'Answers'.*first import the module that registers it") as unknown:
         load(path)
+    assert "backup" not in str(unknown.value)
+
+
+@pytest.mark.parametrize("absent", ["read", "empty", "count", "estimate"])
+def test_a_family_that_lacks_a_method_is_rejected_by_its_name(absent: str) -> None:
+    methods = {name: getattr(Bernoulli, name) for name in ("read", "empty", "count", "estimate") if name != absent}
+    family: Any = dataclass(frozen=True, repr=False)(type("Partial", (ColumnFamily,), methods))()
+    with pytest.raises(UsageError, match=rf"^families\['x'\] is Partial\(\), which lacks '{absent}'; define"):
+        BayesClassifier({"x": family}).fit({"x": [0, 1]}, ["a", "b"])
 
 
 def test_what_cannot_be_registered(registered: None) -> None:

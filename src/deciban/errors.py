@@ -279,7 +279,7 @@ class SchemaError(DataError):
 
 
 class ForgetError(DataError):
-    """Raised if rows to be forgotten were not learned.
+    """Raised if rows to be forgotten cannot have been learned.
 
     It is also a DataError and a ValueError.
 

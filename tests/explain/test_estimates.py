@@ -27,6 +27,7 @@ from deciban import (
     Pooled,
     Shrunk,
     Text,
+    UsageError,
 )
 from deciban.datasets import weather
 from tests import textbook
@@ -226,3 +227,13 @@ def test_weights_of_tuning_are_parameters_too() -> None:
             by_hand += 3 * (words - 1) if kind in ("Text", "Binned") else 4 if shared else 6
     assert count.model == 2 + heard + by_hand
     assert count.naive == 2 + 3 * 4 + 6
+
+
+def test_an_unknown_block_or_parameter_names_the_valid_ones() -> None:
+    estimates = BayesClassifier(tune=None).fit(weather(), "play").estimates()
+    with pytest.raises(UsageError, match=r"'wind' has no parameter 'P\(weak\)'; use 'probability'; to_dict\(\)"):
+        estimates["wind"]["P(weak)"]
+    with pytest.raises(KeyError, match="found no estimates of 'winds'; did you mean 'wind'"):
+        estimates["winds"]
+    assert "winds" not in estimates
+    assert estimates.get("size") is None

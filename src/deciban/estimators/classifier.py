@@ -483,8 +483,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         -------
         Explanation
             Print it, or use ``summary(row)``, ``calculation(row)``, ``to_dict(row)``, ``steps(row)`` or
-            ``to_frame()``. For a Spark DataFrame: the DataFrame with the columns ``predicted``, ``against``,
-            ``decibans``, ``decibans of prior`` and one ``decibans of`` column per column added.
+            ``to_frame()``. Rows are counted from 0 (the command line counts them from 1). For a Spark DataFrame: the
+            DataFrame with the columns ``predicted``, ``against``, ``decibans``, ``decibans of prior`` and one
+            ``decibans of`` column per column added.
 
         See Also
         --------
@@ -509,9 +510,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Learn more rows. The counts equal those of one `fit` on all rows.
+        """Learn more rows. This changes the classifier itself and returns it.
 
-        New classes, new categories and new named columns are accepted. Tuning is kept unchanged until `retune`.
+        The counts equal those of one `fit` on all rows. New classes, new categories and new named columns are accepted.
+        Tuning is kept unchanged until `retune`.
 
         Parameters
         ----------
@@ -560,7 +562,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Forget rows that were learned before: exact for counts, to 1e-9 for means and variances.
+        """Forget rows, as if they had never been learned. This changes the classifier itself and returns it.
+
+        Counts of rows with whole-number weights, and sums of numbers, are exact to the bit. Rows that cannot have been
+        learned raise an error. Rows that could have been learned, but were not, are not detected: remember which rows
+        were learned, or use the ids of the service.
 
         Parameters
         ----------
@@ -585,7 +591,20 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Raises
         ------
         ForgetError
-            If the rows were not all learned before, or no rows would be left. The classifier is unchanged.
+            If the rows cannot have been learned, since a count or a variance would become negative, or if no rows
+            would be left. The classifier is unchanged.
+
+        See Also
+        --------
+        decay : Reduce the weight of all rows learned so far.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> clf = BayesClassifier().fit(weather(), "play")
+        >>> clf.forget(weather().slice(0, 5), "play").counts_.rows
+        9
         """
         return self._become(
             update.forget(self._get_fitted(), open_query_or_table(X, query, table), y, sample_weight, pushdown)
@@ -647,6 +666,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def decay(self, factor: float) -> Self:
         """Multiply all counts by a factor, so that earlier rows weigh less.
 
+        This changes the classifier itself and returns it.
+
         Parameters
         ----------
         factor : float
@@ -669,6 +690,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         max_seconds: float | None = None,
     ) -> Self:
         """Learn the evidence weights again. The families and blocks stay as they are.
+
+        This changes the classifier itself and returns it.
 
         Parameters
         ----------
@@ -737,7 +760,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         table: str | None = None,
         pushdown: bool = False,
     ) -> Self:
-        """Return a classifier that has learned only these rows, with the schema of this one.
+        """Return a new classifier that has learned only these rows, with the schema of this one.
 
         ``clf + clf.shard(X, y)`` equals ``clf.partial_fit(X, y)``.
 
@@ -817,24 +840,35 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self.from_fitted(release(self._settings(), X, y, epsilon, bounds, random_state))
 
     def with_prior(self, prior: Prior | Empirical | Uniform) -> Self:
-        """Return the classifier with another prior and the same likelihoods.
+        """Return a new classifier with another prior and the same likelihoods. This one does not change.
 
         Parameters
         ----------
         prior : str, mapping, sequence or EstimatedPrior
-            As for the constructor, or the result of `estimate_prior`.
+            As for the constructor, or the result of `estimate_prior`. A mapping contains all classes, and the
+            probabilities sum to 1.
 
         Returns
         -------
         BayesClassifier
-            A new classifier.
+            A new classifier. Save it to use this prior on the command line.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> clf = BayesClassifier().fit(weather(), "play")
+        >>> rainy = clf.with_prior({"no": 0.9, "yes": 0.1})
+        >>> day = [{"outlook": "overcast"}]
+        >>> clf.predict(day).tolist(), rainy.predict(day).tolist()
+        (['yes'], ['no'])
         """
         changed = self._copy(update.set_prior(self._get_fitted(), prior))
         changed._training = self._get_training_rows()
         return changed
 
     def __add__(self, other: object) -> Self:
-        """Return a classifier that has learned the rows of both."""
+        """Return a new classifier that has learned the rows of both."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
         mine, theirs = self._get_fitted(), other._get_fitted()
@@ -848,7 +882,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __sub__(self, other: object) -> Self:
-        """Return a classifier without the rows of the other."""
+        """Return a new classifier without the rows of the other."""
         if not isinstance(other, BayesClassifier):
             return NotImplemented
         mine = self._get_fitted()
@@ -1607,7 +1641,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Estimates
             A mapping from the name of a column (of a joint block: "a+b") to arrays by parameter, in the order of
             `classes_`: ``clf.estimates()["age"]["mean"]``. ``clf.estimates().prior`` is the prior of each class.
-            ``to_frame`` and ``to_dict`` return everything.
+            ``to_frame`` and ``to_dict`` return everything. A categorical column has the parameter "probability", the
+            table P(value | class), with a row for each class and a column for each of its `values`.
+
+        Examples
+        --------
+        >>> from deciban import BayesClassifier
+        >>> from deciban.datasets import weather
+        >>> clf = BayesClassifier(alpha=0, tune=None).fit(weather(), "play")
+        >>> wind = clf.estimates()["wind"]
+        >>> wind.to_dict()["probability"]["no"]["strong"]  # P(strong | no)
+        0.6
+        >>> clf.classes_.tolist(), wind.values, wind["probability"].round(3).tolist()
+        (['no', 'yes'], ('strong', 'weak'), [[0.6, 0.4], [0.333, 0.667]])
         """
         fitted = self._get_fitted()
         return remember_library(Estimates.from_model(fitted.plain if plain else fitted.model), self)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban.errors import UsageError
 from deciban.families import Family
 from deciban.model.counts import Counts
 from deciban.model.model import Model
@@ -16,7 +17,7 @@ from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
 from deciban.util.frames import Library, choose_library, make_frame, remember_library
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import count_noun, format_class, format_digits, format_number
+from deciban.util.text_tables import count_noun, format_class, format_digits, format_number, list_names, suggestion
 
 # Blocks that are printed; more would fill several screens.
 MAX_BLOCKS_PRINTED = 40
@@ -29,6 +30,10 @@ MAX_CLASSES_PRINTED = 8
 
 # Name of the prior in tables of estimates.
 PRIOR = "(prior)"
+
+
+class UnknownNameError(UsageError, KeyError):
+    """Raised for the name of an unknown block or parameter; a KeyError, as a mapping requires."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +54,11 @@ class BlockEstimates(Result):
     values: tuple[Any, ...] | None
 
     def __getitem__(self, parameter: str) -> Floats:
+        if parameter not in self.parameters:
+            raise UnknownNameError(
+                f"{self.name!r} has no parameter {parameter!r}",
+                remedy=f"use {list_names(tuple(self.parameters))}; to_dict() and to_frame() name each value",
+            )
         return self.parameters[parameter]
 
     def lines(self) -> Iterator[tuple[str, Any, Floats]]:
@@ -113,6 +123,14 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
     class, estimate) and begin with the prior, as the block "(prior)".
 
     prior: prior probability of each class.
+
+    Examples
+    --------
+    >>> from deciban import BayesClassifier
+    >>> from deciban.datasets import weather
+    >>> estimates = BayesClassifier(tune=None).fit(weather(), "play").estimates()
+    >>> list(estimates), round(estimates.prior["yes"], 3)
+    (['outlook', 'temperature', 'humidity', 'wind'], 0.643)
     """
 
     blocks: dict[str, BlockEstimates]
@@ -134,6 +152,11 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
         return cls(found, dict(zip(model.classes.tolist(), np.exp(model.log_prior).tolist(), strict=True)))
 
     def __getitem__(self, name: str) -> BlockEstimates:
+        if name not in self.blocks:
+            hint = suggestion(name, self.blocks).removeprefix("; ") if isinstance(name, str) else ""
+            raise UnknownNameError(
+                f"found no estimates of {name!r}", remedy=hint or f"use {list_names(tuple(self.blocks))}"
+            )
         return remember_library(self.blocks[name], self)
 
     def __iter__(self) -> Iterator[str]:

@@ -303,7 +303,9 @@ class Explanation(Result):
         return f"{text}\n{self._decibans(row, self.terms(row), width, short=True)}"
 
     def to_dict(self, row: int = 0) -> dict[str, Any]:
-        """Return the prediction, the posterior and the evidence against the second-best class as plain data.
+        """Return the prediction, the posterior and the evidence against the second-best class of one row as plain data.
+
+        ``deciban explain --json`` prints a list of these, each with its ``row``, counted from 1.
 
         Parameters
         ----------

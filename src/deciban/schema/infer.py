@@ -44,6 +44,9 @@ TEXT_WORDS = 3.0
 # ... or this many letters, in scripts without spaces.
 TEXT_LETTERS = 8.0
 
+# What a fit needs from a family, besides the defaults of its base class.
+REQUIRED = ("joint", "read", "empty", "count", "estimate")
+
 # Cells examined for this decision.
 LOOKED_AT = 200
 
@@ -275,7 +278,13 @@ def _resolve_columns(key: Any, place: Mapping[Any, int], names: Sequence[str], p
 def _check_family(family: Any, place: str) -> None:
     if isinstance(family, type):
         raise UsageError(f"{place} is the class {family.__name__}", remedy=f"give an instance: {family.__name__}()")
-    if not all(hasattr(family, verb) for verb in ("read", "count", "estimate", "joint")):
+    absent = [name for name in REQUIRED if not hasattr(family, name)]
+    if absent and (hasattr(family, "joint") or hasattr(family, "estimate")):  # a family of one's own
+        raise UsageError(
+            f"{place} is {family!r}, which lacks {list_names(absent)}",
+            remedy="define what is missing; deciban.families.Family documents it",
+        )
+    if absent:
         raise UsageError(
             f"{place} is {family!r}",
             remedy=(

@@ -25,7 +25,7 @@ from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
 from deciban.store.about import pack_about, unpack_about
 from deciban.store.checks import check
-from deciban.store.values import conforms, pack, unpack
+from deciban.store.values import UnknownRecordError, conforms, pack, unpack
 from deciban.util.sparse import SparseRows
 from deciban.util.version import __version__
 
@@ -130,7 +130,7 @@ def _unpack_content(path: Any, content: layout.Content) -> Fitted:
         raise ModelFileError(
             f"invalid model file: {reason}",
             place=Place(str(path)),
-            remedy="restore it from a backup",
+            remedy=problem.remedy if isinstance(problem, UnknownRecordError) else "restore it from a backup",
         ) from problem
     return fitted
 

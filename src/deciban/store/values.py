@@ -228,6 +228,15 @@ def _pack_levels(levels: pa.Array) -> Any:
     raise UsageError(f"a model file cannot hold values of type {name}", remedy="convert the column to text")
 
 
+class UnknownRecordError(ValueError):
+    """Raised for a record of a type that is not known, such as a family that is not registered."""
+
+    remedy = (
+        "if it is a family of your own, load the file in Python and first import the module that registers it "
+        "(deciban.families.register); otherwise install the version that wrote the file"
+    )
+
+
 def unpack(stored: Any, arrays: ArrayReader) -> Any:
     """Return the value written by `pack`; raise a ValueError if `pack` cannot have written it."""
     if isinstance(stored, int) and abs(stored) >= 1 << 64:
@@ -280,10 +289,7 @@ def _record(stored: dict[str, Any], arrays: ArrayReader) -> Any:
     name = stored["is"]
     record = _record_type(name)
     if record is None:
-        raise ValueError(
-            f"it holds a record {shortened(name)}, which this version does not know; if it is a family of your own, "
-            f"first import the module that registers it (deciban.families.register)"
-        )
+        raise UnknownRecordError(f"it holds a record {shortened(name)}, which this version does not know")
     given = {key: unpack(item, arrays) for key, item in stored.items() if key != "is"}
     hints, required = _fields_of(record)  # type: ignore[arg-type]  # types are hashable
     if unknown := [key for key in given if key not in hints]:
