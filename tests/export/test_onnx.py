@@ -253,7 +253,7 @@ def test_the_classes_and_what_inputs_are_stand_in_the_model() -> None:
 def test_what_onnx_cannot_say_is_refused_by_name() -> None:
     labels = [0, 1, 0, 1]
     texts = BayesClassifier({"mail": Text()}, tune=None).fit({"mail": ["a b", "c", "a", "c d"]}, labels)
-    with pytest.raises(UsageError, match=r"column 'mail': Text\(\) cannot .*to_python\(\) or to_javascript\(\)"):
+    with pytest.raises(UsageError, match=r"column 'mail': Text\(\) cannot .*export to Python or JavaScript"):
         texts.to_onnx()
     long = BayesClassifier({"id": Categorical()}, tune=None).fit({"id": [2**60, 2**60 + 1] * 2}, labels)
     with pytest.raises(UsageError, match=r"column 'id': integers beyond 2\*\*53 .* convert the column to text"):

@@ -153,6 +153,12 @@ def test_rows_cannot_be_removed_or_left_out() -> None:
     assert clf.evaluate(X, y).accuracy > 0.8
 
 
+def test_weights_learned_from_rows_end_the_guarantee() -> None:
+    X, y = patients(200, 9)
+    clf = release(400)
+    assert clf.retune(X, y, already_learned=False).counts_.epsilon == np.inf
+
+
 def test_noise_differs_without_a_seed() -> None:
     X, y = patients(200, 1)
     clf = BayesClassifier(classes=CLASSES)
@@ -163,8 +169,9 @@ def test_noise_differs_without_a_seed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epsilon": 0.0}, "epsilon=0.0: give a finite number above 0"),
-        ({"bounds": {}}, "bounds are empty"),
+        ({"epsilon": 0.0}, "epsilon=0.0: give a finite number from 1e-06"),
+        ({"bounds": {}}, "the bounds are {}; give a mapping"),
+        ({"bounds": ["age"]}, r"the bounds are \['age'\]; give a mapping"),
         ({"bounds": {"age": (9, 3)}}, r"the bounds of column 'age' are \(9, 3\); give a tuple"),
         ({"bounds": {"age": (0, 5e-324)}}, "the bounds of column 'age' are"),
         ({"bounds": {"age": (0, 10**400)}}, "the bounds of column 'age' are"),

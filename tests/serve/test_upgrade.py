@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -253,6 +254,53 @@ def test_the_command_upgrades_a_service(days_of_play: Path, capfd: pytest.Captur
         again = ask(f"{address}/learn", sent).json["rows"]
         assert [row["result"] for row in again] == ["already learned", "already learned"]
         assert ask(f"{address}/model").json["rows"] == 9
+
+
+@pytest.mark.parametrize(
+    ("learned_as", "settings", "said"),
+    [
+        ({"labels": ["no"], "weights": None}, {}, "the label 'yes' in the table and 'no' in the journal"),
+        ({"labels": [PLAY[6]], "weights": [50.0]}, {}, "the weight 1 in the table and 50 in the journal"),
+        (
+            {"labels": [PLAY[6]], "weights": None},
+            {"decay": 0.5, "decay_every": 1},
+            "the weight 1 in the table and 0.25 in the journal",
+        ),
+    ],
+)
+def test_rows_that_the_table_has_otherwise_are_refused(
+    days_of_play: Path,
+    capfd: pytest.CaptureFixture[str],
+    learned_as: dict[str, Any],
+    settings: dict[str, Any],
+    said: str,
+) -> None:
+    """To forget such a row later would remove what the new model has not counted."""
+    with Open(days_of_play, **settings) as service:
+        labels, weights = learned_as["labels"], learned_as["weights"]
+        service.learner.learn([ROWS[6]], labels, [6], weights).result(10)
+        if settings:
+            service.learner.learn([ROWS[5]], [PLAY[5]], ["later"]).result(10)
+    before = days_of_play.read_bytes()
+    assert run(["upgrade", "m.dcb", "new.dcb", "--history", "all.csv", "--id", "number"]) == 3
+    printed = capfd.readouterr().err
+    assert "the row with the id '6' has" in printed
+    assert said in printed
+    assert days_of_play.read_bytes() == before
+
+
+def test_ids_that_a_table_holds_as_floats_are_recognized(days_of_play: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with Open(days_of_play) as service:
+        service.learner.learn([ROWS[6]], [PLAY[6]], [6]).result(10)
+    header, *lines = Path("all.csv").read_text().splitlines()
+    floats = [re.sub(r"^(\d+),", r"\1.0,", line) for line in lines]
+    Path("all.csv").write_text("\n".join([header, *floats, ""]))
+    upgrade = ["upgrade", "m.dcb", "new.dcb", "--history", "all.csv", "--id", "number"]
+    assert run(upgrade) == 0
+    assert "0 rows of the journal added, 1 already in it" in capfd.readouterr().out
+    Path("all.csv").write_text("\n".join([header, *(f"day {line}" for line in lines), ""]))
+    assert run(upgrade) == 0
+    assert "no id in column 'number' is one of the journal's" in capfd.readouterr().err
 
 
 def test_rows_without_ids_are_not_lost_unasked(days_of_play: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,11 @@
 """Command `serve`: serve a model, or a folder of models, over HTTP."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +25,12 @@ from deciban.cli.output import check_output, echo, echo_json, flush, notify
 from deciban.errors import Argument, Place, UsageError, missing_package
 from deciban.serve.settings import ConnectionSettings, LearnSettings, RequestSettings, ServeSettings
 from deciban.util.text_tables import count_noun, escape_line
+
+if TYPE_CHECKING:
+    from deciban.model.fitted import Fitted
+
+# An id that a table holds as a float, which JSON holds as an integer.
+WHOLE_NUMBER = re.compile(r"^(-?\d+)\.0$")
 
 # Packages of the extra "serve".
 SERVE_PACKAGES = ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio")
@@ -288,7 +295,7 @@ def upgrade(
     with _explain_missing_package("deciban upgrade"):
         from deciban.serve.online.durable_model import DurableModel
     fitted = load_model(new)
-    included = frozenset() if history is None or id_column is None else _read_ids(history, id_column, read)
+    included = {} if history is None or id_column is None else _read_history(history, id_column, fitted, read)
     durable = DurableModel.open(model, LearnSettings())
     try:
         if (lost := durable.counters.unretained) and not force:
@@ -299,7 +306,10 @@ def upgrade(
                 remedy=("fit the new model to these rows too and pass ", Argument("force", True)),
             )
         kept = durable.counters.kept
+        durable.check_included(included)
         added = durable.upgrade(fitted, included)
+        if included and kept == added:
+            notify("warning", f"no id in column {id_column!r} is one of the journal's, so all its rows were added")
         rows = durable.state.fitted.counts.rows
     finally:
         durable.close()
@@ -312,12 +322,35 @@ def upgrade(
     return None
 
 
-def _read_ids(history: str, column: str, read: ReadOptions) -> frozenset[str]:
-    """Return the ids in a column of a table, as text."""
+def _read_history(
+    history: str, column: str, new: "Fitted", read: ReadOptions
+) -> dict[str, tuple[str | None, float | None]]:
+    """Return the label as text, and the weight, of each row that a model was fitted to, by id as text.
+
+    A label is None if the model does not name its column, a weight if it is not a number.
+    """
     from deciban.tables.examples import check_column
 
+    target, weight = new.origin.target, new.origin.weight
     scan = open_table((history,), read)
     with scan.locate_errors():
         check_column(scan.names, column, f"no column {column!r}", Argument("id", column))
-        ids = scan.without([name for name in scan.names if name != column]).with_types({column: "VARCHAR"})
-        return frozenset(cell for piece in ids.tables() for cell in piece[column].to_pylist() if cell is not None)
+        used = [name for name in scan.names if name in (column, target, weight)]
+        rest = [name for name in scan.names if name not in used]
+        cells = scan.without(rest).with_types(dict.fromkeys(used, "VARCHAR"))
+        found: dict[str, tuple[str | None, float | None]] = {}
+        for piece in cells.tables():
+            ids, rows = piece[column].to_pylist(), piece.num_rows
+            labels = piece[target].to_pylist() if target in used else [None] * rows
+            weights = map(_as_number, piece[weight].to_pylist()) if weight in used else [1.0] * rows
+            for row_id, label, amount in zip(ids, labels, weights, strict=True):
+                if row_id is not None:
+                    found[WHOLE_NUMBER.sub(r"\1", row_id)] = label, amount
+        return found
+
+
+def _as_number(cell: str | None) -> float | None:
+    try:
+        return float(cell or "")
+    except ValueError:
+        return None

@@ -37,6 +37,9 @@ CELL_SENSITIVITY = STEPS + STEPS // 2
 # Share of epsilon for the class counts, which the means of all columns are divided by.
 CLASS_SHARE = Fraction(1, 5)
 
+# With a smaller epsilon there is only noise.
+MIN_EPSILON = 1e-6
+
 # Bounds must be smaller than this: the square of a cell must be a double.
 MAX_BOUND = 1e140
 
@@ -127,28 +130,29 @@ def release(
 ) -> Fitted:
     """Count rows, and return the plain model of these counts with noise; see `BayesClassifier.release`."""
     settings.check()
-    if not isinstance(epsilon, int | float) or not 0.0 < epsilon < np.inf:
-        raise UsageError("give a finite number above 0", parameter=Argument("epsilon", epsilon))
+    if not isinstance(epsilon, int | float | np.number) or not MIN_EPSILON <= float(epsilon) < np.inf:
+        raise UsageError(f"give a finite number from {MIN_EPSILON:g}", parameter=Argument("epsilon", epsilon))
+    epsilon = float(epsilon)
     if settings.classes is None:
         raise UsageError(
             "the classes must be declared: a class taken from the rows would reveal that it occurs",
             remedy=("pass ", Argument("classes"), " to the classifier"),
         )
-    if not bounds:
-        raise UsageError("bounds are empty", remedy="give those of at least one column")
+    if not isinstance(bounds, Mapping) or not bounds:
+        raise UsageError(f"the bounds are {bounds!r}", remedy="give a mapping with those of at least one column")
     classes = encode_classes(settings.classes)
     own = Fraction(epsilon) * CLASS_SHARE  # what the class counts and each of the columns may reveal adds up to epsilon
     share = (Fraction(epsilon) - own) / len(bounds)
     columns = {name: _read_bounds(name, given, classes.size, share) for name, given in bounds.items()}
     rows = _count_rows(open_examples(None, X, y), classes, columns)
 
-    random = SystemRandom() if random_state is None else Random(random_state)
+    random = SystemRandom() if random_state is None else Random(int(random_state))
     noisy = [count + draw_laplace(1 / own, random) for count in rows]
     weight = np.maximum(noisy, np.ceil(float(1 / own)))  # no class is ruled out by noise
     cells, codes, weights = _list_cells(columns, weight, share, random)
     settings = replace(settings, families={name: column.family for name, column in columns.items()}, tune=None)
     counted = fit(replace(settings, prior="uniform"), pa.table(cells), classes[codes], weights, partial=True).counts
-    counts = replace(counted, class_weight=weight, rows=int(weight.sum()), epsilon=float(epsilon))
+    counts = replace(counted, class_weight=weight, rows=int(weight.sum()), epsilon=epsilon)
     origin = Origin(target=y if isinstance(y, str) else None)
     return Fitted(counts, prior_of(settings.class_prior, counts), None, origin, settings)
 
@@ -157,7 +161,11 @@ def _read_bounds(name: str, given: Any, classes: int, share: Fraction) -> Column
     """Return what to count of a column: numbers in a range (low, high), or a list of values."""
     if isinstance(given, list) and given and all(value is not None and value == value for value in given):
         return ListedValues(given, classes, share)
-    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(bound, int | float) for bound in given):
+    if (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and all(isinstance(bound, int | float | np.number) for bound in given)
+    ):
         low, high = given
         if -MAX_BOUND <= low < high <= MAX_BOUND and float(high) - float(low) >= MIN_RANGE:
             return NumbersInRange(float(low), float(high), classes)

@@ -116,7 +116,9 @@ def retune(
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     warn_about_time(budget)
-    return replace(fitted, tuning=tuning)
+    noisy = fitted.counts.epsilon is not None  # these rows are not hidden by it
+    counts = replace(fitted.counts, epsilon=np.inf) if noisy else fitted.counts
+    return replace(fitted, counts=counts, tuning=tuning)
 
 
 def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
@@ -56,6 +56,7 @@ from deciban.store import layout, model_file
 from deciban.store.lock import journal_of, lock_model
 from deciban.store.model_file import content
 from deciban.util.parallel import one_blas_thread
+from deciban.util.text_tables import same_label
 
 
 def compute_digest(data: bytes) -> str:
@@ -466,6 +467,29 @@ class DurableModel:
             self.journal.save(counters)
         self.counters, self.tunings = counters, counters.tunings
         self._set_state(fitted)
+
+    def check_included(self, included: Mapping[str, tuple[str | None, float | None]]) -> None:
+        """Raise a DataError if a retained row has another label or weight in the table of the new model.
+
+        The journal would later forget or replace the row as it has it, and not as the new model has counted it.
+        included: the label as text, and the weight, by id; None if it is not known.
+        """
+        now = self._current_counters()
+        for row_id, _, label, weight, decay in self.journal.retained_rows():
+            if row_id not in included:
+                continue
+            counted, amount = included[row_id]
+            learned, left = msgspec.json.decode(label), now.decay_weight(weight, decay)
+            if counted is not None and not same_label(counted, learned):
+                found = f"the label {counted!r} in the table and {learned!r} in the journal"
+            elif amount is not None and abs(amount - left) > 1e-9 * max(amount, left):
+                found = f"the weight {amount:g} in the table and {left:g} in the journal"
+            else:
+                continue
+            raise DataError(
+                f"the row with the id {row_id!r} has {found}",
+                remedy="fit the new model without the rows of the journal, so that they are added as it has them",
+            )
 
     def upgrade(self, new: Fitted, included: Container[str]) -> int:
         """Replace the model by one that was fitted again; return the number of rows added to it.
