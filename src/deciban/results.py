@@ -5,6 +5,7 @@ Further results, such as `Explanation` and `Evaluation`, are in `deciban` itself
 
 from deciban.decisions.bayes_error import BayesError
 from deciban.decisions.decide import CoverageCurve, Decisions
+from deciban.decisions.sets import PredictionSets
 from deciban.decisions.shift import EstimatedPrior
 from deciban.decisions.theorem import Belief
 from deciban.evaluation.comparison import Comparison
@@ -32,6 +33,7 @@ __all__ = [
     "Form",
     "Intervals",
     "ParameterCount",
+    "PredictionSets",
     "Report",
     "Sample",
     "Schema",

@@ -1,5 +1,7 @@
 """Prediction sets: the classes that each row may have, with a stated coverage."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,15 +1,21 @@
 """`PredictionSetDisplay`: coverage and size of prediction sets against the requested coverage."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from deciban.decisions.sets import choose_sets
 from deciban.plot.display import QUIET_COLOR, Axes, Display, add_legend, get_fitted, make_panels, style_axes
 from deciban.plot.scored_rows import score_rows
+from deciban.typing import Labels, Table, Weights
 from deciban.util.arrays import Floats
 from deciban.util.frames import remember_library
 from deciban.web.palette import CLASS_COLORS
+
+if TYPE_CHECKING:
+    from deciban.estimators.classifier import BayesClassifier
 
 # Requested coverages that are drawn.
 COVERAGES = np.concatenate([np.linspace(0.5, 0.98, 25), [0.99]])
@@ -60,10 +66,10 @@ class PredictionSetDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        estimator: BayesClassifier,
+        X: Table,
+        y: Labels,
+        sample_weight: Weights | None = None,
         *,
         per_class: bool = False,
         ax: Axes | None = None,
