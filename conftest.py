@@ -19,8 +19,8 @@ from deciban.cli.command_warmup import MARKER_FILE, compile_all
 from deciban.kernels.compiled import cache_folder
 from deciban.util.arrays import CORES
 
-# they import Sphinx, or are copies of examples/: tests of the site build them
-collect_ignore = ["docs/conf.py", "docs/gallery"]
+# they import Sphinx, or are copies of examples/ (tests of the site build them), or are calls that mypy reads
+collect_ignore = ["docs/conf.py", "docs/gallery", "tests/typed_calls.py"]
 
 # What these places import that the extra `test` does not install, or that Windows lacks. They are left out without it.
 NEEDED = {

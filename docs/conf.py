@@ -106,15 +106,16 @@ SYNONYMS = {
     "howto/costs": {"## Decide": ["threshold", "decision threshold"]},
     "howto/evaluate": {"# Evaluate a model": ["accuracy"]},
     "howto/missing-values": {"# Missing values": ["missing", "nan", "null"]},
-    "howto/online-learning": {"# Learn online": ["forget rows", "incremental learning"]},
-    "concepts/counts": {"## Forget": ["forget rows", "unlearn"]},
-    "concepts/evidence": {"# Evidence of each column": ["p(value | class)", "likelihood of a value"]},
-    "reference/families": {
-        "# Families of distributions": ["p(value | class)"],
-        "## Your own family": [
+    "howto/online-learning": {"# Learn online": ["incremental learning"]},
+    "howto/forget": {"# Forget rows": ["forget rows", "delete rows", "unlearn"]},
+    "howto/own-family": {
+        "# Add a family of your own (custom distribution)": [
             *("own family", "custom family", "new family"),
             *("own distribution", "custom distribution", "exponential", "exponential distribution"),
         ],
+    },
+    "howto/probability-tables": {
+        "# Read probability tables: P(value | class)": ["p(value | class)", "likelihood of a value"]
     },
 }
 

@@ -222,7 +222,7 @@ def test_no_timer_outlives_its_connection(server: Running) -> None:
     time.sleep(0.1)
     gc.collect()
     ours = server.server.server_state  # other tests may have servers of their own in this process
-    made = [one for one in gc.get_objects() if isinstance(one, GuardedProtocol) and one.server_state is ours]
+    made = [one for one in gc.get_objects() if issubclass(type(one), GuardedProtocol) and one.server_state is ours]
     left = [one for one in made if one.transport is not None]
     assert [one for one in left if one._timer is not None or one.timeout_keep_alive_task is not None] == []
 
