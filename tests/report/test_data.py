@@ -35,6 +35,22 @@ def test_held_out_rows_give_the_figures_of_evaluate() -> None:
     json.dumps(data, allow_nan=False)
 
 
+def test_new_rows_are_compared_with_those_learned() -> None:
+    clf, new = mixed_model(), mixed_table(200, seed=5)
+    new["income"] *= 1.5
+    report = clf.report(X=new, loss=COSTS)
+    drift, oracle = report.data["drift"], clf.compare(new, COSTS)
+    assert {one["column"] for one in drift["columns"] if one["drifted"]} == {"income"}
+    assert drift["columns"] == oracle.to_dict()["columns"]
+    assert drift["accuracy"] == oracle.accuracy
+    assert drift["cost"] == oracle.cost
+    assert "income *" in report.html
+    assert ">Drift<" in report.html
+    for known in (clf.report(), clf.report(X=mixed_table())):
+        assert known.data["drift"] is None
+        assert ">Drift<" not in known.html
+
+
 def test_rows_that_were_learned_are_left_out() -> None:
     clf = mixed_model(None)
     oracle = clf.leave_one_out()

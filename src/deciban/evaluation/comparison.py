@@ -179,7 +179,7 @@ class Comparison(Result):
                 ("* " if self.drifted[k] else "  ") + self.columns[k],
                 f"{self.divergence[k]:.4f}",
                 f"{self.chance[k]:.4f}",
-                _format_p(self.p_value[k]),
+                format_p(self.p_value[k]),
                 self.change[k],
             )
             for k in order[:MAX_LINES_PRINTED]
@@ -192,7 +192,7 @@ class Comparison(Result):
             for label, before, after in zip(self.classes.tolist(), self.shares_learned, self.shares, strict=True)
         ]
         how = "from labels" if self.labeled else "estimated from rows without labels"
-        p = _format_p(self.shares_p_value)
+        p = format_p(self.shares_p_value)
         named = f"class shares, {how}" + (f"; p {'' if p.startswith('<') else '= '}{p}" if p else "")
         parts: list[Part] = [title, TextTable(lines, head, [1, 2, 3], notes=notes)]
         parts.append(TextTable(shares[:MAX_LINES_PRINTED], ("class", "learned", "now"), [1, 2], title=named))
@@ -207,7 +207,10 @@ class Comparison(Result):
 
 
 def compare(fitted: Fitted, other: Any, loss: Any = None, level: float = 0.01) -> Comparison:
-    """Compare what was learned with rows, counts or another fitted model; see `BayesClassifier.compare`."""
+    """Compare what was learned with rows, counts or another fitted model; see `BayesClassifier.compare`.
+
+    Rows in a `LabeledTable` are taken with their labels.
+    """
     if not 0.0 < level < 1.0:
         raise UsageError("give a probability between 0 and 1, such as 0.01", parameter=Argument("level", level))
     learned, table = fitted.counts, None
@@ -293,17 +296,25 @@ def _expect_performance(
 
 def _count_rows(fitted: Fitted, rows: Any) -> tuple[Counts, dict[Any, float], Table]:
     """Return the counts of rows as one class, the number of rows with each label, and the rows in memory."""
-    opened, target, by_class = open_for_model(fitted, rows), fitted.origin.target, {}
-    if target is not None and target in (opened.names or ()) and target not in (fitted.schema.names or ()):
-        held = open_examples(fitted, opened, target) if isinstance(opened, Source) else LabeledTable.of(opened, target)
-        held = held.whole()
+    held = rows if isinstance(rows, LabeledTable) else _open_rows(fitted, rows)
+    by_class: dict[Any, float] = {}
+    if isinstance(held, LabeledTable):
         table, labels = held.table, held.labels
         number = np.bincount(labels.codes[labels.codes >= 0], minlength=labels.classes.size).tolist()
         by_class = {label: float(rows) for label, rows in zip(labels.classes.tolist(), number, strict=True) if rows}
     else:
-        table = Frame(opened.table()) if isinstance(opened, Source) else opened
+        table = held
     one_class = LabeledTable.of(table, np.zeros(table.rows, dtype=np.int64))
     return count_examples(fitted.counts.schema, one_class, fitted.settings.threads), by_class, table
+
+
+def _open_rows(fitted: Fitted, rows: Any) -> LabeledTable | Table:
+    """Return rows in memory, with their labels if they have the target column."""
+    opened, target = open_for_model(fitted, rows), fitted.origin.target
+    if target is not None and target in (opened.names or ()) and target not in (fitted.schema.names or ()):
+        held = open_examples(fitted, opened, target) if isinstance(opened, Source) else LabeledTable.of(opened, target)
+        return held.whole()
+    return Frame(opened.table()) if isinstance(opened, Source) else opened
 
 
 def _compare_columns(
@@ -537,8 +548,9 @@ def _correct_by_holm(p: Floats) -> Floats:
     return corrected
 
 
-def _format_p(p: float) -> str:
-    return "" if np.isnan(p) else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+def format_p(p: float | None) -> str:
+    """Return a p-value as text: empty if it is not known."""
+    return "" if p is None or np.isnan(p) else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _none_if_nan(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from deciban.decisions.loss import Loss
 from deciban.decisions.threshold import Threshold
 from deciban.errors import DataError, Labels, UsageError
+from deciban.evaluation.comparison import compare
 from deciban.evaluation.importance import (
     Importance,
     compute_left_out_importance,
@@ -310,6 +311,7 @@ def collect_report_data(
         "deciban": __version__,
         "model": _model(fitted),
         "quality": results.quality,
+        "drift": None if held_out is None or results.learned is held_out else _drift(fitted, held_out, costs),
         "importance": {"rows": results.importance.rows, "source": results.importance.source},
         "columns": _columns(fitted, columns, results.importance),
         "diagnosis": collect_diagnosis(fitted, results.learned),
@@ -364,6 +366,13 @@ def _quality_data(found: Evaluation, source: str, tuned: bool) -> dict[str, Any]
     for one in quality["per_class"]:
         one["class"] = format_class(one["class"])
     return {"source": source, "optimistic": found.leave_one_out and tuned, **quality}
+
+
+def _drift(fitted: Fitted, rows: Examples, loss: Loss | None) -> dict[str, Any]:
+    """Compare new rows with what was learned; of a long file, a sample."""
+    drift = compare(fitted, rows.sample()[0].drop_zero_weights(), loss).to_dict()
+    drift["classes"] = [{**one, "class": format_class(one["class"])} for one in drift["classes"]]
+    return drift
 
 
 def _quality_without_rows(fitted: Fitted) -> dict[str, Any]:

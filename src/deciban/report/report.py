@@ -13,6 +13,7 @@ from deciban.report.sections import (
     columns_section,
     decisions_section,
     diagnosis_section,
+    drift_section,
     model_section,
     quality_section,
     rows_section,
@@ -118,6 +119,7 @@ def _sections(contents: ReportData) -> list[tuple[str, str, list[Html]]]:
     return [
         ("model", "Model", model_section(data)),
         ("quality", "Quality", quality_section(data)),
+        *([("drift", "Drift", drift_section(data["drift"]))] if data["drift"] else []),
         ("columns", "Columns", columns_section(contents)),
         ("diagnosis", "Diagnosis", diagnosis_section(data)),
         ("decisions", "Decisions", decisions_section(data)),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban.evaluation.comparison import format_p
 from deciban.explain.calculation import format_decibans
 from deciban.explain.column_values import ColumnValues, find_density_limit
 from deciban.report.data import MANY_LINES, MAX_CATEGORIES_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
@@ -159,6 +160,47 @@ def _confusions(quality: dict[str, Any]) -> list[Html]:
 
 def _metric(value: float | None) -> str:
     return "" if value is None else format_three(value)
+
+
+def drift_section(drift: dict[str, Any]) -> list[Html]:
+    """Render how the given rows differ from those learned."""
+    drifted = [one for one in drift["columns"] if one["drifted"]]
+    found = f"{len(drifted)} of {count_noun(len(drift['columns']), 'column')}"
+    intro = (
+        f"{count_noun(drift['rows'], 'given row')}, compared with {count_noun(drift['rows_learned'], 'row')} learned: "
+        f"the distribution of {found} has changed. If nothing has changed, a column or the class shares are marked "
+        f"with a probability of {drift['level']:.0%}."
+    )
+    order = sorted(drift["columns"], key=lambda one: (2.0 if one["p_value"] is None else one["p_value"], -_size(one)))
+    lines = [
+        (
+            f"{one['column']} *" if one["drifted"] else one["column"],
+            *("" if one[key] is None else f"{one[key]:.4f}" for key in ("divergence", "chance")),
+            format_p(one["p_value"]),
+            one["change"],
+        )
+        for one in order[:MAX_COLUMNS_RANKED]
+    ]
+    shares = [(one["class"], *(format_three(one[key]) for key in ("learned", "now"))) for one in drift["classes"]]
+    p = format_p(drift["classes_p_value"])
+    caption = f"Class shares; p {p}" if p else "Class shares"
+    head = ("column", "divergence", "by chance", "p", "largest change")
+    accuracy = f"Expected accuracy from the posteriors alone: {format_three(drift['accuracy'])}"
+    if drift["cost"] is not None:
+        accuracy += f"; expected cost per row: {format_three(drift['cost'])}"
+    rest = len(order) - len(lines)
+    return [
+        paragraph(intro),
+        html_table(head, lines, "Columns; * marks a change"),
+        *([paragraph(f"… and {count_noun(rest, 'column')} with less change.")] if rest > 0 else []),
+        html_table(("class", "learned", "now"), shares[:MAX_CLASSES_TABLED], caption),
+        *([] if drift["outliers"] is None else [paragraph(f"Outliers: {drift['outliers']:.1%} of the rows.")]),
+        paragraph(f"{accuracy}."),
+    ]
+
+
+def _size(column: dict[str, Any]) -> float:
+    return float(column["divergence"] or 0.0)
 
 
 def columns_section(contents: ReportData) -> list[Html]:
