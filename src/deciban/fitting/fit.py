@@ -181,7 +181,7 @@ def fit(
 
 
 def find_class_order(settings: Settings, X: Any, y: Any) -> tuple[Any, ...] | None:
-    """Return the classes in ascending order if they have to be ordered and their type says how.
+    """Return the classes in ascending order if they have to be ordered and their type states how.
 
     That is an ordered category of pandas, or an Enum of polars.
     """

@@ -78,7 +78,7 @@ class MonotoneShares:
         rank = self.rank[label]
 
         def lessen(counts: Floats, pair: Integers) -> Floats:
-            """Return the change of the logarithm of the counts of a pair without the row; 0 if there is no pair."""
+            """Return the change of the logarithm of the counts of a pair without the row; 0 outside of all pairs."""
             known = (pair >= 0) & (pair < pairs)
             count = counts[np.where(known, pair, 0), code] if pairs else np.ones(code.size)
             return np.where(known, np.log1p(-np.minimum(removed / count, 1.0 - 1e-9)), 0.0)

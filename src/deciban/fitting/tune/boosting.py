@@ -164,7 +164,7 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 def bound_evidence(tuning: Tuning, counts: Counts) -> Tuning:
     """Return the tuning with a cap on the evidence of a block and a limit of the total, as the rows can support.
 
-    There is no limit with monotone columns and more than two classes: it would change ratios of the lower classes.
+    With monotone columns and more than two classes the total has no limit, which would change ratios of other classes.
     """
     if not tuning.rows:
         return tuning
