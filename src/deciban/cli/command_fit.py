@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models, complete_tables
-from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words, warn_about_model
 from deciban.cli.options import (
     MODEL,
     TABLE,
@@ -24,6 +23,7 @@ from deciban.cli.options import (
     common_options,
     input_options,
     load_model,
+    note_missing_words,
     open_labeled,
     open_table,
     parse_families,
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 
 # Columns that `fit` lists; `inspect` lists all.
 MAX_COLUMNS = 12
+
+# Advice if the rows of a model have changed since it was tuned.
+RETUNE = "to update it, run deciban learn --retune with more rows, or fit again"
 
 PUSHDOWN = click.option(
     "--pushdown", is_flag=True, help="Compute the counts with SQL inside the database; only a sample is read."
@@ -192,7 +195,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     fitted = fitted.with_about(describe_fit(fitted.counts.rows, options["note"]))
     save(output, fitted)
     note_missing_words(scan, target)
-    warn_about_model(fitted)
+    _warn_about_single_class(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
 
@@ -202,10 +205,12 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     echo(format_columns(fitted.schema, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
-    if tuning is not None and options["prior"] != "empirical":
-        echo(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
+    if tuning is None:
+        echo("plain Bayes")
+    elif options["prior"] == "empirical":
+        echo(tuning.describe(fitted.counts, shown.get("learning corrections")))
     else:
-        echo(describe_tuning(fitted, shown.get("learning corrections")))
+        echo(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
         echo(f"to evaluate it: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
@@ -391,8 +396,13 @@ def describe_size(fitted: "Fitted") -> str:
     return ", ".join(parts)
 
 
+def _warn_about_single_class(fitted: "Fitted") -> None:
+    if fitted.classes.size == 1:
+        notify("warning", f"only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
+
+
 def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool, remedy: str = RETUNE) -> None:
-    warn_about_model(fitted)
+    _warn_about_single_class(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
 

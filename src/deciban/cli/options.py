@@ -3,6 +3,7 @@
 import ast
 import csv
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -321,6 +322,14 @@ def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
             raise DataError(
                 warning.message, place=Place(scan.name), remedy=("or pass ", Argument("force", True))
             ) from None
+
+
+def note_missing_words(scan: "Source", target: str | None) -> None:
+    """Print a note for each column with words that are read as missing cells."""
+    for name, note in scan.notes.items():
+        if name != target:
+            keep = f"use --type {shlex.quote(f'{name}=text')} to keep them as text"
+            notify("note", f"column {name!r}: {note}; {keep}")
 
 
 def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
