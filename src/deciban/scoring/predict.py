@@ -29,7 +29,7 @@ from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
 from deciban.util.results import Pair, Part, TextTable
-from deciban.util.text_tables import count_noun, format_class
+from deciban.util.text_tables import format_class, note_hidden
 
 # Approximate bytes of text per batch; larger batches leave the CPU cache.
 SCORED_TEXT = 2 << 20
@@ -150,9 +150,8 @@ class Intervals(Pair):
             (str(row), format_class(label), *(f"{chance:.4f}" for chance in chances))
             for row, label, *chances in zip(*columns.values(), strict=True)
         ]
-        more = self.low.size - len(lines)
         bars = [*zip(columns["low"].tolist(), columns["high"].tolist(), strict=True)]
-        notes = [f"… ({count_noun(more, 'more line')}: to_frame())"] if more > 0 else []
+        notes = note_hidden(self.low.size - len(lines), "more line", ": to_frame()")
         return [TextTable(lines, head, range(2, 5), notes=notes, bars=bars, bar_column=2, bar_reach=1.0)]
 
 
