@@ -229,7 +229,7 @@ class Explanation(Result):
         rest = order[1:]
         return np.array([order[0], self.against[row], *rest[rest != self.against[row]]])
 
-    def calculation(self, row: int, width: int = DEFAULT_WIDTH, *, evidence: bool = True) -> str:
+    def calculation(self, row: int, width: int = DEFAULT_WIDTH) -> str:
         """Return the textbook calculation as text, and the evidence of each block in decibans.
 
         Parameters
@@ -238,14 +238,12 @@ class Explanation(Result):
             Row number, from 0.
         width : int, default=100
             Maximum number of characters per line.
-        evidence : bool, default=True
-            If False, omit the evidence of each block.
 
         Returns
         -------
         str
         """
-        return self._format_calculation(row, width, len(self._blocks), evidence=evidence)
+        return self._format_calculation(row, width, len(self._blocks))
 
     def _format_calculation(self, row: int, width: int, max_blocks: int, *, evidence: bool = True) -> str:
         """Return the calculation with the first blocks, and the evidence; of more blocks, the largest evidence."""
