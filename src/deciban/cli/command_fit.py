@@ -172,8 +172,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
-    from deciban.store.about import describe_fit
-    from deciban.store.model_file import save
+    from deciban.store.model_file import describe_fit, save
 
     describe_fit(0, options["note"])  # reject an invalid note before any work
     parse_families(options["family"])

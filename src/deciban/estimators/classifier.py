@@ -69,9 +69,8 @@ from deciban.scoring.simulate import Sample, sample_rows
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
 from deciban.store import model_file
-from deciban.store.about import describe_fit
 from deciban.store.lock import check_no_service
-from deciban.store.model_file import shards_of
+from deciban.store.model_file import describe_fit, shards_of
 from deciban.typing import Costs, Labels, Path, Prior, Table, Weights
 from deciban.util.frames import Library, library_of, remember_library
 
