@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deciban.cli.command_predict import NO_ESCAPE
-from deciban.cli.complete import complete_column, complete_files, complete_sources
+from deciban.cli.complete import complete_column, complete_sources
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
     COSTS,
@@ -23,6 +23,7 @@ from deciban.cli.options import (
     note_missing_words,
     open_labeled,
     open_table,
+    output_option,
     parse_tuning,
     refuse_class_per_row,
     warn_missing_columns,
@@ -221,13 +222,9 @@ Examples:
     help="Smallest probability of a wrong label: the cost of a check divided by the cost of an overlooked error.",
 )
 @LEAVE_ONE_OUT
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
+@output_option(
     help="File to write the rows to, as they are in TABLE, with the columns suggested, probability and evidence added: "
-    ".csv, .jsonl, .parquet or .xlsx.",
+    ".csv, .jsonl, .parquet or .xlsx."
 )
 @NO_ESCAPE
 @click.option("--force", is_flag=True, help="Fit even if about every row has a class of its own.")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deciban.cli.complete import complete_files, complete_model_column
-from deciban.cli.options import MODEL, command, common_options, load_model
+from deciban.cli.complete import complete_model_column
+from deciban.cli.options import MODEL, command, common_options, load_model, output_option
 from deciban.cli.output import check_output, echo, echo_json
 from deciban.errors import UsageError
 
@@ -101,14 +101,7 @@ Examples:
     show_default="all",
     help="With --to sql: column to keep. Repeatable.",
 )
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    show_default="standard output",
-    help="File to write, e.g. wine.mjs, wine.py, wine.onnx or scores.sql.",
-)
+@output_option(show_default="standard output", help="File to write, e.g. wine.mjs, wine.py, wine.onnx or scores.sql.")
 @common_options
 def export(
     model: str,

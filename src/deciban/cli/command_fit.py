@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models, complete_tables
+from deciban.cli.complete import complete_column, complete_family, complete_models, complete_tables
 from deciban.cli.options import (
     MODEL,
     TABLE,
@@ -26,6 +26,7 @@ from deciban.cli.options import (
     note_missing_words,
     open_labeled,
     open_table,
+    output_option,
     parse_families,
     parse_prior,
     parse_tuning,
@@ -74,14 +75,7 @@ WAIT = click.option(
     metavar="SECONDS",
     help="How long to wait while another command is changing the model.",
 )
-MODEL_OUTPUT = click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    show_default="change MODEL in place",
-    help="Model file to write.",
-)
+MODEL_OUTPUT = output_option(show_default="change MODEL in place", help="Model file to write.")
 
 
 @command(
@@ -108,14 +102,7 @@ Families for --family:
 @TABLE
 @click.option("--target", "-t", required=True, metavar="COLUMN", shell_complete=complete_column,
               help="Column to predict (the class).")  # fmt: skip
-@click.option(
-    "--output",
-    "-o",
-    required=True,
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="Model file to write, e.g. wine.dcb.",
-)
+@output_option(required=True, help="Model file to write, e.g. wine.dcb.")
 @click.option(
     "--weight",
     metavar="COLUMN",
@@ -315,9 +302,7 @@ Examples:
   deciban merge monday.dcb tuesday.dcb -o week.dcb --retune week.csv
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False), shell_complete=complete_models)
-@click.option(
-    "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="Model file to write."
-)
+@output_option(required=True, help="Model file to write.")
 @click.option(
     "--force",
     is_flag=True,

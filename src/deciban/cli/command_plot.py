@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deciban.cli.command_predict import count_unknown_cells, find_class, load_costs
-from deciban.cli.complete import complete_class, complete_files, complete_model_column, complete_tables
+from deciban.cli.complete import complete_class, complete_model_column, complete_tables
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -17,6 +17,7 @@ from deciban.cli.options import (
     input_options,
     load_model,
     open_table,
+    output_option,
     parse_prior,
     warn_missing_columns,
 )
@@ -70,9 +71,7 @@ is that of its rows instead of rows sampled from the model.
 @click.argument("table", nargs=-1, shell_complete=complete_tables)
 @click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, metavar="KIND", help="Kind of plot: "
               f"{', '.join(PICTURE_KINDS)}.")  # fmt: skip
-@click.option(
-    "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
-)
+@output_option(required=True, help="A .png, .svg or .pdf file.")
 @click.option("--row", type=click.IntRange(1), metavar="N", show_default="1", help="Row to plot, counted from 1.")
 @click.option("--column", multiple=True, metavar="COLUMN", shell_complete=complete_model_column,
               help="Column to plot. Repeat it for a second column "

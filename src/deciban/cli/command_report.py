@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from deciban.cli.command_predict import load_costs, locate_cost_errors
-from deciban.cli.complete import complete_files, complete_models, complete_tables
+from deciban.cli.complete import complete_models, complete_tables
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -19,6 +19,7 @@ from deciban.cli.options import (
     load_model,
     open_labeled,
     open_table,
+    output_option,
     warn_missing_columns,
 )
 from deciban.cli.output import check_output, echo, echo_json, notify
@@ -37,13 +38,7 @@ Examples:
 @COSTS
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option("--examples", type=click.IntRange(0), default=3, metavar="N", help="Number of rows of TABLE to show.")
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="HTML file to write (required without --json).",
-)
+@output_option(help="HTML file to write (required without --json).")
 @input_options
 @common_options
 def report(
@@ -90,9 +85,7 @@ Examples:
 """)  # fmt: skip
 @click.argument("model", required=False, type=click.Path(dir_okay=False), shell_complete=complete_models)
 @click.option("--title", metavar="TEXT", help="Title of the page.")
-@click.option(
-    "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="HTML file to write."
-)
+@output_option(required=True, help="HTML file to write.")
 @common_options
 def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
     """Write a self-contained HTML page for trying out MODEL and editing its costs.

@@ -194,6 +194,7 @@ COSTS = click.option(
     shell_complete=complete_files,
     help="File with the cost of each decision (row) for each true class (column).",
 )
+output_option = partial(click.option, "--output", "-o", metavar="FILE", shell_complete=complete_files)
 MODEL = click.argument("model", type=click.Path(dir_okay=False), shell_complete=complete_models)
 
 
