@@ -121,7 +121,7 @@ SYNONYMS = {
         ]
     },
     "howto/explain": {"# Explain a decision to a customer": ["shap", "explanation"]},
-    "howto/forget": {"# Forget rows": ["forget rows", "delete rows", "unlearn", "gdpr"]},
+    "howto/forget": {"# Forget rows": ["forget rows", "forget a row", "delete rows", "unlearn", "gdpr"]},
     "howto/label-errors": {"# Label errors": ["mislabeled", "wrong labels", "noisy labels"]},
     "howto/missing-values": {"# Missing values": ["missing", "nan", "null"]},
     "howto/monitor": {"## Metrics": ["prometheus"]},
@@ -137,6 +137,8 @@ SYNONYMS = {
     "howto/probability-tables": {
         "# Read probability tables: P(value | class)": ["p(value | class)", "likelihood of a value"]
     },
+    "howto/serve": {"## Protect a service with tokens": ["token", "serve with a token", "authentication"]},
+    "howto/sql": {"# Score in SQL: PostgreSQL, DuckDB, Spark": ["score in postgresql", "score in sql"]},
     "lectures/bayes-classifier": {"## Maximum a posteriori (MAP)": ["map", "maximum a posteriori"]},
     "reference/model-file": {"# Model file": ["save model", "load model", "load", "pickle"]},
     "start/playground": {"# Try it in the browser": ["playground"]},
