@@ -79,7 +79,7 @@ def read_part(cells: pa.Array, part: Part, column: int = 0) -> pa.Array:
     return pc.utf8_slice_codeunits(texts, 0, PREFIX_LENGTHS[part])
 
 
-def name_part(part: Part | None, value: Any) -> Any:
+def name_part(part: str | None, value: Any) -> Any:
     """Return the name of a month or a weekday; any other part, and None, as it is.
 
     >>> name_part("month", 2), name_part("weekday", 4), name_part("hour", 17)
