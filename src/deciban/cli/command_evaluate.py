@@ -28,7 +28,15 @@ from deciban.cli.options import (
     refuse_class_per_row,
     warn_missing_columns,
 )
-from deciban.cli.output import check_table_output, echo, echo_heading, echo_json, format_columns, notify
+from deciban.cli.output import (
+    check_table_output,
+    echo,
+    echo_heading,
+    echo_json,
+    echo_wrapped,
+    format_columns,
+    notify,
+)
 from deciban.util.text_tables import (
     align_table,
     count_noun,
@@ -173,7 +181,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     if not_left_out is not None:
         metrics = f"accuracy {not_left_out.accuracy:.4f}, log-loss {not_left_out.log_loss:.4f}"
         echo()
-        echo(f"These are the training rows. Without leaving them out: {metrics}.")
+        echo_wrapped(f"These are the training rows. Without leaving them out: {metrics}.")
     return None
 
 
@@ -451,7 +459,7 @@ def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
     if fitted.tuning is not None:
         echo()
         stale = f"; the rows have changed since; {RETUNE}" if fitted.tuning.stale else ""
-        echo(fitted.tuning.describe(counts) + stale)
+        echo_wrapped(fitted.tuning.describe(counts) + stale)
         echo(fitted.tuning.weights_table)
         if fitted.tuning.corrections is not None:
             echo()

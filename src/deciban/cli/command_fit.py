@@ -42,6 +42,7 @@ from deciban.cli.output import (
     echo,
     echo_heading,
     echo_json,
+    echo_wrapped,
     format_columns,
     notify,
 )
@@ -194,9 +195,9 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     if tuning is None:
         echo("plain Bayes")
     elif options["prior"] == "empirical":
-        echo(tuning.describe(fitted.counts, shown.get("learning corrections")))
+        echo_wrapped(tuning.describe(fitted.counts, shown.get("learning corrections")))
     else:
-        echo(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
+        echo_wrapped(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
         echo(f"to evaluate it: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
@@ -260,7 +261,8 @@ def learn(
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     warn_new_classes(fitted, shard, scan.name, "; to undo, use deciban forget")
-    _echo_change(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} added", as_json)
+    change = f"{count_noun(shard.counts.rows, 'row')} added"
+    _echo_change(output or model, learned, change, as_json, retuned=options["retune"])
 
 
 @command(short_help="Remove rows from a model", epilog="""\b
@@ -348,7 +350,7 @@ def merge(
         warn_new_classes(parts[0], part, name)
     again = shlex.join(["deciban", "merge", *models, "-o", output, "--retune", "TABLE"])
     remedy = f"to tune the merged model, run {again} with the rows of the models, or fit them at once"
-    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json, remedy)
+    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json, remedy, bool(retune))
 
 
 @contextmanager
@@ -385,7 +387,9 @@ def _warn_about_single_class(fitted: "Fitted") -> None:
         notify("warning", f"only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
 
 
-def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool, remedy: str = RETUNE) -> None:
+def _echo_change(
+    path: str, fitted: "Fitted", change: str, as_json: bool, remedy: str = RETUNE, retuned: bool = False
+) -> None:
     _warn_about_single_class(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
@@ -394,4 +398,6 @@ def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool, remedy
     echo_heading(f"{path}: {change}; now {describe_size(fitted)}")
     if fitted.tuning is not None and fitted.tuning.stale and fitted.tuning.rows:
         echo(f"the tuning is unchanged; {remedy}")
+    elif retuned and fitted.tuning is not None:
+        echo_wrapped(fitted.tuning.describe(fitted.counts))
     return None

@@ -47,9 +47,10 @@ TABLE_OUTPUT = output_option(
 KEEP = click.option(
     "--keep",
     metavar="COLUMNS",
+    multiple=True,
     shell_complete=complete_columns,
     show_default="all",
-    help="Input columns to copy to the output, e.g. 'id,name'; '' for none.",
+    help="Input columns to copy to the output, e.g. 'id,name'; '' for none. Repeatable.",
 )
 INTO = click.option(
     "--into",
@@ -259,12 +260,12 @@ def _write_tables(
 ) -> None:
     from deciban.sources.write import open_writer, to_stream
 
-    kept = None if options["keep"] is None else parse_names(options["keep"], names)
-    if kept is not None and (unknown := [name for name in kept if name not in names]):
+    kept = dict.fromkeys(name for given in options["keep"] for name in parse_names(given, names))
+    if unknown := [name for name in kept if name not in names]:
         known = list_some([f'"{name}"' if "," in name else name for name in names])
         quoted = " (put names with a comma in double quotes)" if any("," in name for name in names) else ""
         raise click.UsageError(f"--keep {unknown[0]}: no such column; the columns are {known}{quoted}")
-    dropped = set() if kept is None else set(names).difference(kept)
+    dropped = set(names).difference(kept) if options["keep"] else set()
     rows = 0
     if output is None:
         to_terminal = sys.stdout.isatty() and not as_json
@@ -471,4 +472,4 @@ def sample(
     fitted = load_model(model)
     drawn = sample_rows(fitted, rows, seed, find_class(fitted, label), length)
     table = Sample(*drawn, fitted.origin.target).to_frame("pyarrow")
-    _write_tables(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})
+    _write_tables(output, [table], table.column_names, as_json, {"keep": (), "no_escape": no_escape, "as_read": ()})

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from deciban.cli.complete import complete_column, complete_files, complete_models, complete_tables, complete_type
+from deciban.cli.complete import (
+    complete_column,
+    complete_files,
+    complete_models,
+    complete_sheet,
+    complete_tables,
+    complete_type,
+)
 from deciban.cli.output import check_output, list_first, notify
 from deciban.errors import Argument, ClassPerRowWarning, DataError, Place, UsageError
 from deciban.sources.addresses import HIDDEN, mask_passwords
@@ -235,7 +242,8 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
                          "CSV and Excel files, e.g. %d.%m.%Y."),
             click.option("--no-header", is_flag=True, help="The CSV or Excel file has no header line."),
-            click.option("--sheet", metavar="NAME", show_default="first with data", help="Sheet of an Excel file."),
+            click.option("--sheet", metavar="NAME", shell_complete=complete_sheet, show_default="first with data",
+                         help="Sheet of an Excel file."),
         )
     ):  # fmt: skip
         with_options = option(with_options)

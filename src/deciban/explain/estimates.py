@@ -11,6 +11,7 @@ import numpy as np
 
 from deciban.errors import UsageError
 from deciban.families import Family
+from deciban.families.base.parts import name_part
 from deciban.model.counts import Counts
 from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
@@ -113,7 +114,7 @@ class BlockEstimates(Result):
             if count <= MAX_LINES_PRINTED:
                 table.append(
                     (
-                        _format_label(parameter, value),
+                        _format_label(parameter, name_part(self.family.part, value)),
                         *(format_digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]),
                     )
                 )
