@@ -80,7 +80,9 @@ def test_commands_that_score(models: dict[str, Any], name: str) -> None:
     [explained] = json.loads(answer_of("explain", model, table, "--row", "3", "--json", "--by", "block"))
     assert list(explained["posterior"].values()) == pytest.approx(expected[2].tolist(), rel=1e-12)
     assert "row 4" in answer_of("explain", model, table, "--rows", "4", "--steps")
-    assert len(records(answer_of("decide", model, table))) == len(X)
+    path.with_name("costs.csv").write_text(f";{';'.join(clf.classes_)}\nact{';1,5' * len(clf.classes_)}\n")
+    decided = records(answer_of("decide", model, table, "--costs", path.with_name("costs.csv")))
+    assert [row["risk"] for row in decided] == ["1.5"] * len(X)
     assert json.loads(answer_of("inspect", model, "--json"))["model"] == str(model)
 
 
