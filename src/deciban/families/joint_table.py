@@ -282,7 +282,7 @@ class JointTableLikelihood(BaseLikelihood):
             tuples[uniform, j] = rng.integers(0, len(levels), int(uniform.sum()))
         return [self._draw_cells(j, tuples[:, j], rng) for j in range(columns)]
 
-    def _draw_cells(self, j: int, codes: Codes, rng: np.random.Generator) -> Sampled:
+    def _draw_cells(self, j: int, codes: Integers, rng: np.random.Generator) -> Sampled:
         """Return values, or numbers in intervals: an interval without an end is as wide as the one next to it."""
         cells = self.statistic.levels[j].take(pa.array(codes))
         if self.cuts is None or (cuts := self.cuts[j]) is None:
