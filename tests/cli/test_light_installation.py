@@ -93,12 +93,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dc.Bayes
 def test_commands_that_score(models: dict[str, Any], name: str) -> None:
     clf, X, path = models[name]
     model, table = path.with_suffix(".dcb"), path.with_suffix(".arrow")
+    costs = path.with_name("costs.csv")
+    costs.write_text(f";{';'.join(clf.classes_)}\nact{';1,5' * len(clf.classes_)}\n")
     expected = clf.predict_proba(X)
     predicted, explained, steps, decided, inspected = answers_of(
         ["predict", model, table, "--probabilities"],
         ["explain", model, table, "--row", "3", "--json", "--by", "block"],
         ["explain", model, table, "--rows", "4", "--steps"],
-        ["decide", model, table],
+        ["decide", model, table, "--costs", costs],
         ["inspect", model, "--json"],
     )
     found = [[float(row[f"P({label})"]) for label in clf.classes_] for row in records(predicted)]
@@ -106,7 +108,7 @@ def test_commands_that_score(models: dict[str, Any], name: str) -> None:
     [row] = json.loads(explained)
     assert list(row["posterior"].values()) == pytest.approx(expected[2].tolist(), rel=1e-12)
     assert "row 4" in steps
-    assert len(records(decided)) == len(X)
+    assert [row["risk"] for row in records(decided)] == ["1.5"] * len(X)
     assert json.loads(inspected)["model"] == str(model)
 
 

@@ -181,9 +181,9 @@ def compute_new_row_importance(fitted: Fitted, X: Any) -> Importance:
 
 
 def compute_simulated_importance(fitted: Fitted) -> Importance:
-    """Compute importance on rows sampled from the generative model."""
+    """Compute importance on rows sampled from the generative model, with the joint blocks of tuning."""
     try:
-        rows, _ = sample_rows(fitted, SAMPLED_ROWS, 0)
+        rows, _ = sample_rows(fitted, SAMPLED_ROWS, 0, model=fitted.joint_generative)
     except DecibanError as error:
         raise UsageError(
             f"importance needs rows: no training rows are in memory, and none can be sampled ({error})",

@@ -11,7 +11,7 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.priors import Prior, parse_prior
 from deciban.model.tuning import Tuning
-from deciban.schema.schema import ColumnSpec, Schema
+from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
 from deciban.tables.cells import CellHabits
 from deciban.tables.labels import LabelArray, label_type
 from deciban.util.arrays import Floats, PickledFields
@@ -133,6 +133,28 @@ class Fitted(PickledFields):
         tuned = (group for group in self.tuning.schema.plain.groups if not group.family.is_text)
         texts = (group for group in self.counts.schema.plain.groups if group.family.is_text)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
+        return estimate(self.counts.select_schema(schema), self.log_prior)
+
+    @cached_property
+    def joint_generative(self) -> Model:
+        """Generative model with the joint blocks that tuning added in place of their columns, the largest first.
+
+        Its rows are as dependent as those of the training data, so that their evidence is as large.
+        """
+        together: list[ColumnGroup] = []
+        taken = {column for group in self.generative.schema.groups if group.family.joint for column in group.columns}
+        groups = () if self.tuning is None else self.tuning.schema.groups
+        for group in sorted(groups, key=lambda group: -len(group.columns)):
+            if group.family.joint and not group.family.interaction and taken.isdisjoint(group.columns):
+                together.append(replace(group, auxiliary=False))
+                taken.update(group.columns)
+        if not together:
+            return self.generative
+        covered = {column for group in together for column in group.columns}
+        own = self.generative.schema.groups
+        places = ([k for k, column in enumerate(group.columns) if column not in covered] for group in own)
+        kept = (group.subset(alone) for group, alone in zip(own, places, strict=True) if alone)
+        schema = replace(self.generative.schema, groups=(*together, *kept))
         return estimate(self.counts.select_schema(schema), self.log_prior)
 
     @property

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.model.fitted import Fitted
+from deciban.model.model import Model
 from deciban.tables.cells import from_numbers
 from deciban.tables.labels import LabelArray
 from deciban.util.frames import Library, choose_library, convert_arrow
@@ -84,9 +85,14 @@ def _format_cell(cell: Any) -> str:
 
 
 def sample_rows(
-    fitted: Fitted, n_samples: int = 1, random_state: Any = None, label: Any = None, length: int | None = None
+    fitted: Fitted,
+    n_samples: int = 1,
+    random_state: Any = None,
+    label: Any = None,
+    length: int | None = None,
+    model: Model | None = None,
 ) -> tuple[Any, LabelArray]:
-    """Return rows sampled from the generative model, and their classes.
+    """Return rows sampled from the generative model, or from another one, and their classes.
 
     The rows are an Arrow table, or an array if all columns are numbers. label: class of all rows. length: number of
     words in each text.
@@ -94,7 +100,7 @@ def sample_rows(
     for name, value in (("n_samples", n_samples), ("length", length)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
             raise UsageError("use an integer >= 0", parameter=Argument(name, value))
-    model = fitted.generative
+    model = model or fitted.generative
     if length is not None and not any(likelihood.accepts_length for likelihood in model.likelihoods):
         raise UsageError(
             (
