@@ -116,9 +116,7 @@ def retune(
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     warn_about_time(budget)
-    noisy = fitted.counts.epsilon is not None  # these rows are not hidden by it
-    counts = replace(fitted.counts, epsilon=np.inf) if noisy else fitted.counts
-    return replace(fitted, counts=counts, tuning=tuning)
+    return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
 
 def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:
@@ -137,7 +135,7 @@ def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, a
         else:
             posterior = posteriors(fitted.model.log_joint(rows.table), fitted.log_prior)
             tuning = replace(tuning, conformity=Conformity.of(posterior, rows.labels, rows.weights))
-    return replace(fitted, tuning=tuning)
+    return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
 
 def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
