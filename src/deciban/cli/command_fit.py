@@ -28,6 +28,8 @@ from deciban.cli.options import (
     open_table,
     output_option,
     parse_families,
+    parse_monotone,
+    parse_names,
     parse_prior,
     parse_tuning,
     refuse_class_per_row,
@@ -125,6 +127,15 @@ Families for --family:
     metavar="PRIOR",
     help="empirical, smoothed, uniform, or probabilities: 'ill=0.01,well=0.99'.",
 )
+@click.option("--classes", metavar="A,B,…", help="All classes, ascending if --ordered; any other label is an error.")
+@click.option("--ordered", is_flag=True, help="The classes are ordered: by --classes, or else by value.")
+@click.option(
+    "--monotone",
+    multiple=True,
+    metavar="COLUMN=+1|-1",
+    shell_complete=complete_column,
+    help="Higher numbers in this column must favor the higher class (+1), or the lower (-1). Repeatable.",
+)
 @click.option("--alpha", type=float, default=1.0, metavar="NUMBER", help="Smoothing: added to every category count.")
 @click.option(
     "--unseen",
@@ -170,6 +181,9 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         unseen=options["unseen"],
         threads=options["threads"],
         tune=parse_tuning(options["tune"]),
+        classes=parse_names(options["classes"]) if options["classes"] else None,
+        ordered=options["ordered"],
+        monotone=parse_monotone(options["monotone"]),
     )
     settings.check()  # before the table is opened, which may be slow
     again = table_arguments(table, read)

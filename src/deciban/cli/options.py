@@ -417,6 +417,17 @@ def parse_prior(text: str) -> Any:
         raise click.UsageError(f"--prior {text}: give a number for each class, such as 0.01, 1% or 1/100") from None
 
 
+def parse_monotone(texts: Sequence[str]) -> dict[str, int] | None:
+    """Parse values of --monotone: "income=+1" gives {"income": 1}."""
+    found = {}
+    for text in texts:
+        name, sign = parse_pair(text, "--monotone", "COLUMN=+1 or COLUMN=-1")
+        if sign not in ("+1", "1", "-1"):
+            raise click.UsageError(f"--monotone {text}: write it as {name}=+1 or {name}=-1")
+        found[name] = int(sign)
+    return found or None
+
+
 def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
     """Parse values of --family: "a=Gaussian" and "b,c=JointGaussian" give {"a": …, ("b", "c"): …}.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, overload
 
@@ -110,6 +110,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     tune : {"auto", "weights"} or None, default="auto"
         "auto" chooses families, joint blocks and evidence weights on left-out rows, and learns corrections of the sum.
         "weights" omits the corrections. None is plain Bayes.
+    ordered : bool, default=False
+        If True, the classes are ordered: `predict` returns the posterior median, `decide` minimizes the number of
+        steps between the decision and the true class, and evaluations include metrics of ordered classes. The order
+        is that of `classes`, of an ordered categorical target (pandas, or an Enum of polars), or else ascending;
+        three or more classes that are texts need one of the first two.
+    monotone : mapping from column to 1 or -1, default=None
+        Numeric columns whose evidence must favor higher classes the higher the number (1), or the lower (-1), all
+        else being equal: for two classes the second of `classes_`, for more classes with ``ordered=True`` the higher
+        of any two. Such a column is binned and belongs to no joint block and no correction.
 
     Attributes
     ----------
@@ -183,6 +192,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         unseen: Literal["ignore", "smooth", "error"] = "ignore",
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
+        ordered: bool = False,
+        monotone: Mapping[Any, int] | None = None,
     ) -> None:
         self.families = families
         self.prior = prior
@@ -191,6 +202,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.unseen = unseen
         self.threads = threads
         self.tune = tune
+        self.ordered = ordered
+        self.monotone = monotone
 
     def fit(
         self,
@@ -261,7 +274,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Table) -> npt.NDArray[Any]:
-        """Return the most probable class of each row.
+        """Return the most probable class of each row, or the posterior median of ordered classes.
 
         Parameters
         ----------
@@ -272,8 +285,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         ndarray of shape (rows,)
-            Predicted classes; ties go to the first of `classes_`. For a Spark DataFrame: the DataFrame with the columns
-            ``predicted`` and ``probability`` added.
+            Predicted classes; ties go to the first of `classes_`, or to the lowest of ordered classes. For a Spark
+            DataFrame: the DataFrame with the columns ``predicted`` and ``probability`` added.
 
         See Also
         --------
@@ -1181,6 +1194,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError("expected an integer of at least 2", parameter=Argument("folds", folds))
         settings = self._settings()
         settings.check()
+        if (order := fit.find_class_order(settings, X, y)) is not None:
+            settings = replace(settings, classes=order)
         rows = open_examples(None, X, y, sample_weight)
         if hold_out_last is not None:
             found = evaluate.evaluate_last(settings, rows, hold_out_last, loss, max_seconds)

@@ -485,7 +485,9 @@ def _evaluate_pieces(
         table = model.schema.cells_as_learned(piece.table, piece.first_row)
         part = replace(piece, table=table, weights=weights).take(kept)
         found, copies = posterior(fitted, part) if kept.size else (np.zeros((0, model.classes.size)), 0)
-        figures = Evaluation.from_posterior(found, places[kept], weights[kept], model.classes, unknown, costs)
+        figures = Evaluation.from_posterior(
+            found, places[kept], weights[kept], model.classes, unknown, costs, model.order
+        )
         return replace(figures, copies=copies)
 
     return _add_up(map(figures, pieces))

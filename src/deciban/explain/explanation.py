@@ -38,7 +38,7 @@ from deciban.explain.columns import (
     share_corrections,
 )
 from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
-from deciban.model.model import Evidence, Model
+from deciban.model.model import Evidence, Model, choose_class
 from deciban.model.partial_rows import MissingAdjustment
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers
@@ -218,12 +218,15 @@ class Explanation(Result):
         return found
 
     def _order(self, row: int) -> Integers:
-        """Return the classes: the most probable one, that of `against`, and the others by probability."""
+        """Return the classes: the predicted one, that of `against`, and the others by probability."""
         if not 0 <= row < self.table.rows:
             raise UsageError(
                 f"the table has {count_noun(self.table.rows, 'row')}, numbered from 0", parameter=Argument("row", row)
             )
         order = np.argsort(-self._log_posterior[row], kind="stable")
+        if self.model.order is not None:
+            best = choose_class(np.exp(self._log_posterior[row : row + 1]), self.model.order)
+            order = np.concatenate([best, order[order != best]])
         if self.against is None or order[0] == self.against[row]:
             return order
         rest = order[1:]

@@ -66,7 +66,12 @@ def content(fitted: Fitted) -> bytes:
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
-    parameters = {name: getattr(fitted.settings, name) for name in sorted(field.name for field in fields(Settings))}
+    named = sorted(fields(Settings), key=lambda field: field.name)
+    parameters = {
+        field.name: value
+        for field in named
+        if (value := getattr(fitted.settings, field.name)) != field.default or "optional" not in field.metadata
+    }
     parts = (
         {**parameters, "threads": None},
         fitted.counts,

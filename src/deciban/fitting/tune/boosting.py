@@ -162,13 +162,17 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 
 
 def bound_evidence(tuning: Tuning, counts: Counts) -> Tuning:
-    """Return the tuning with a cap on the evidence of a block and a limit of the total, as the rows can support."""
+    """Return the tuning with a cap on the evidence of a block and a limit of the total, as the rows can support.
+
+    With monotone columns and more than two classes the total has no limit, which would change ratios of other classes.
+    """
     if not tuning.rows:
         return tuning
     supported = float(np.log1p(counts.class_weight.sum()))
     few = 0 < len(tuning.schema.block_names) <= WEIGHTS.max_blocks
     limit = supported + float(np.log(WEIGHTS.limit_factor))
-    return replace(tuning, cap=supported if few else np.inf, limit=limit)
+    monotone = counts.classes.size > 2 and any(group.family.monotone is not None for group in tuning.schema.groups)
+    return replace(tuning, cap=supported if few else np.inf, limit=np.inf if monotone else limit)
 
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
@@ -191,9 +195,8 @@ def _measure_row_work(columns: int, classes: int) -> float:
 
 
 def find_correctable_columns(schema: Schema) -> list[int]:
-    """Return the columns that may be corrected: all but texts and word counts."""
-    groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
-    return sorted({column for group in groups for column in group.columns})
+    """Return the columns that may be corrected: all but texts, word counts and monotone columns."""
+    return sorted({column for group in schema.groups if group.is_adjustable for column in group.columns})
 
 
 def _choose_columns_by_fold(
