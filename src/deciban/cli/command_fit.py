@@ -142,6 +142,12 @@ Families for --family:
     help="How to treat a category not seen in training.",
 )
 @TUNE
+@click.option(
+    "--unlabeled",
+    type=click.Choice(["em"]),
+    show_default="they are ignored",
+    help="Learn from rows without a label too, by expectation-maximization, if labeled rows gain by it.",
+)
 @click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
 @MAX_SECONDS
 @PUSHDOWN
@@ -180,6 +186,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         unseen=options["unseen"],
         threads=options["threads"],
         tune=parse_tuning(options["tune"]),
+        unlabeled=options["unlabeled"],
     )
     settings.check()  # before the table is opened, which may be slow
     again = table_arguments(table, read)

@@ -111,6 +111,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     tune : {"auto", "weights"} or None, default="auto"
         "auto" chooses families, joint blocks and evidence weights on left-out rows, and learns corrections of the sum.
         "weights" omits the corrections. None is plain Bayes.
+    unlabeled : {"em"} or None, default=None
+        How `fit` treats rows without a label. None ignores them. "em" also learns from them by
+        expectation-maximization: each counts in every class with its posterior. They are ignored unless left-out
+        labeled rows gain by them; ``tuning_.unlabeled`` says which. Up to 16,384 rows are used.
 
     Attributes
     ----------
@@ -184,6 +188,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         unseen: Literal["ignore", "smooth", "error"] = "ignore",
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
+        unlabeled: Literal["em"] | None = None,
     ) -> None:
         self.families = families
         self.prior = prior
@@ -192,6 +197,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.unseen = unseen
         self.threads = threads
         self.tune = tune
+        self.unlabeled = unlabeled
 
     def fit(
         self,
@@ -215,8 +221,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             PostgreSQL database, a database connection, an Ibis table, a polars LazyFrame, a pyarrow dataset, the result
             of `deciban.scan`, or a Spark DataFrame, whose rows are counted by Spark's executors.
         y : array-like or str
-            Label of each row, or the name of the label column in X. Rows without a label are ignored and counted in
-            ``counts_.unlabeled``.
+            Label of each row, or the name of the label column in X. Rows without a label are counted in
+            ``counts_.unlabeled``; the model ignores them without ``unlabeled="em"``.
         sample_weight : array-like or str, default=None
             Weight of each row (0 ignores the row, 2 counts it twice), or the name of the weight column in X.
         query : str, default=None

@@ -331,7 +331,7 @@ def score_left_out(
     """
     fitted.counts.check_no_noise()
     used = fitted.model if model is None else model
-    counts = fitted.counts.select_schema(used.schema)
+    counts = fitted.learned.select_schema(used.schema)
     tuned = model is None and fitted.is_tuned
     threads, prior = fitted.settings.threads, fitted.settings.prior
     return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)

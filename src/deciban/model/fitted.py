@@ -1,7 +1,7 @@
 """State of a fitted classifier: settings, counts, tuning, and the model estimated from them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ class Settings:
     unseen: Unseen = "ignore"
     threads: int | None = None
     tune: Any = "auto"
+    unlabeled: Any = field(default=None, metadata={"optional": True})  # not in files of version 1.0
 
     @cached_property
     def class_prior(self) -> Prior:
@@ -41,6 +42,8 @@ class Settings:
         _ = self.class_prior
         if self.tune not in ("auto", "weights", None):
             raise UsageError("use 'auto', 'weights', or None for plain Bayes", parameter=Argument("tune", self.tune))
+        if self.unlabeled not in ("em", None):
+            raise UsageError("use 'em', or None to ignore them", parameter=Argument("unlabeled", self.unlabeled))
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(
                 "use an integer >= 1, or None for all cores",
@@ -117,7 +120,12 @@ class Fitted(PickledFields):
     def plain(self) -> Model:
         """Plain Bayes model: each column once, with its inferred or declared family and weight 1."""
         require_weight(self.counts)
-        return estimate(self.counts.select_schema(self.counts.schema.plain), self.log_prior)
+        return estimate(self.learned.select_schema(self.counts.schema.plain), self.log_prior)
+
+    @cached_property
+    def learned(self) -> Counts:
+        """Counts that the model is estimated from: those of labeled rows, and the expected ones of others, if used."""
+        return self.counts if self.tuning is None else self.tuning.add_unlabeled(self.counts)
 
     @cached_property
     def generative(self) -> Model:
@@ -133,7 +141,7 @@ class Fitted(PickledFields):
         tuned = (group for group in self.tuning.schema.plain.groups if not group.family.is_text)
         texts = (group for group in self.counts.schema.plain.groups if group.family.is_text)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
-        return estimate(self.counts.select_schema(schema), self.log_prior)
+        return estimate(self.learned.select_schema(schema), self.log_prior)
 
     @property
     def classes(self) -> LabelArray:

@@ -55,7 +55,9 @@ def content(fitted: Fitted) -> bytes:
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
-    parameters = {name: getattr(fitted.settings, name) for name in sorted(field.name for field in fields(Settings))}
+    known = sorted((field.name, "optional" in field.metadata) for field in fields(Settings))
+    parameters = {name: getattr(fitted.settings, name) for name, _ in known}
+    parameters = {name: parameters[name] for name, optional in known if parameters[name] is not None or not optional}
     parts = (
         {**parameters, "threads": None},
         fitted.counts,
