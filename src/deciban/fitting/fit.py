@@ -182,9 +182,10 @@ def fit(
     budget = Budget.of(max_seconds)
     settings.check()
     examples = open_examples(None, X, y, sample_weight, pushdown)
+    used = replace(settings, unlabeled=None) if partial else settings  # batches are learned without such rows
     with one_call(), examples.locate_errors():
-        fitted = fit_examples(settings, examples, classes=classes, partial=partial, budget=budget)
-    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
+        fitted = fit_examples(used, examples, classes=classes, partial=partial, budget=budget)
+    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight), settings=settings)
 
 
 def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:

@@ -150,9 +150,7 @@ def release(
     noisy = [count + draw_laplace(1 / own, random) for count in rows]
     weight = np.maximum(noisy, np.ceil(float(1 / own)))  # no class is ruled out by noise
     cells, codes, weights = _list_cells(columns, weight, share, random)
-    settings = replace(
-        settings, families={name: column.family for name, column in columns.items()}, tune=None, unlabeled=None
-    )
+    settings = replace(settings, families={name: column.family for name, column in columns.items()}, tune=None)
     counted = fit(replace(settings, prior="uniform"), pa.table(cells), classes[codes], weights, partial=True).counts
     counts = replace(counted, class_weight=weight, rows=int(weight.sum()), epsilon=epsilon)
     origin = Origin(target=y if isinstance(y, str) else None)

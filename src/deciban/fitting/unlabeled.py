@@ -9,7 +9,6 @@ ignored unless the labeled rows gain more than noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,7 +25,7 @@ from deciban.tables.row_sampling import sample_places
 from deciban.tables.table import Table
 from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import one_blas_thread
-from deciban.util.progress import progress
+from deciban.util.progress import Advance, progress
 
 
 @one_blas_thread()
@@ -42,14 +41,11 @@ def learn_unlabeled(
     if not weights.size or not few or np.unique(rows.labels).size < 2 or rows.budget.spent:
         return tuning, None
     search = _Search.of(tuning, counts, rows, table, weights, log_prior)
-    with progress("learning", "rounds") as advance:
-        runs = [search.run(weight, lambda: advance(1)) for weight in UNLABELED.weights]
-    each = [step.loss for run in runs for step in run[1:]]
-    if not each:
-        return tuning, None
-    start, run = runs[0][0], min(runs, key=lambda run: min(step.loss for step in run[1:]))
-    weight, rounds = UNLABELED.weights[runs.index(run)], 1 + int(np.argmin([step.loss for step in run[1:]]))
-    best = run[rounds]
+    with progress("learning from rows without a label", "rounds") as advance:
+        runs = [(weight, search.run(weight, advance)) for weight in UNLABELED.weights]
+    weight, run = min(runs, key=lambda one: min(step.loss for step in one[1][1:]))
+    rounds = 1 + int(np.argmin([step.loss for step in run[1:]]))
+    start, best = run[0], run[rounds]
     found = Unlabeled(None, weights.size, weight, rounds, best.loss, start.loss)
     gain, share = start.losses - best.losses, rows.weights / rows.total
     if share @ gain <= UNLABELED.min_gain * np.sqrt(share**2 @ (gain - share @ gain) ** 2):
@@ -66,17 +62,10 @@ def count_shares(schema: Schema, table: Table, shares: Floats, like: Counts) -> 
 
     They are not added to the weight of the classes, from which the prior is computed.
     """
-    classes = like.classes.size
     shares = np.where(shares < UNLABELED.min_share, 0.0, shares)
-    statistics = []
-    for group in schema.groups:
-        cells, total = group.family.read(table, group.columns), group.family.empty(classes, len(group.columns))
-        for c in np.flatnonzero(shares.any(axis=0)).tolist():
-            total = total.merge(
-                group.family.count(cells, np.full(len(shares), c, dtype=np.int32), shares[:, c], classes)
-            )
-        statistics.append(total)
-    return Counts(schema, like.classes, np.zeros(classes), tuple(statistics), declared=True)
+    cells = (group.family.read(table, group.columns) for group in schema.groups)
+    statistics = (group.family.count_shares(part, shares) for group, part in zip(schema.groups, cells, strict=True))
+    return Counts(schema, like.classes, np.zeros(like.classes.size), tuple(statistics), declared=True)
 
 
 @dataclass(frozen=True)
@@ -138,17 +127,17 @@ class _Search:
         """Expected counts of the first round, for a weight of 1."""
         return [self._expect(self.start.tuning, part, 1.0) for part in self.parts]
 
-    def run(self, weight: float, advance: Callable[[], None]) -> list[_Step]:
+    def run(self, weight: float, advance: Advance) -> list[_Step]:
         """Return the steps of rounds in which a row without a label counts this much, until the loss rises."""
         steps = [self.start]
-        while len(steps) <= UNLABELED.max_rounds and not self.rows.budget.spent:
+        while len(steps) == 1 or (len(steps) <= UNLABELED.max_rounds and not self.rows.budget.spent):
             if len(steps) == 1:
                 found = [weight * part for part in self._first]
             else:
                 last = steps[-1]
                 found = [self._expect(last.tuning, total, weight) for total in self._add(last.expected)]
             steps.append(self._measure(found))
-            advance()
+            advance(1)
             if int(np.argmin([step.loss for step in steps])) < len(steps) - UNLABELED.patience:
                 break
         return steps

@@ -60,9 +60,7 @@ def learn_more(
     declared = settings.classes if classes is None else classes
     if not known.class_weight.any():  # nothing was learned yet
         declared = known.classes if known.declared else declared
-        alone = replace(settings, unlabeled=None)  # rows without a label are learned from by `fit` alone
-        found = fit(alone, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
-        return found.with_settings(settings)
+        return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.locate_errors():

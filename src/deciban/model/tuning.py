@@ -308,7 +308,8 @@ class Tuning(Result):
                 weak = f"no better than always guessing {always} ({share:.4f})"
                 return f"{text}; the columns do not predict the class: {weak}"
         text += "" if self.unlabeled is None else f"; {self.unlabeled}"
-        method = "leave-one-out (given the tuning)" if self.corrections is None else "cross-validated"
+        folds = self.corrections is not None or (self.unlabeled is not None and self.unlabeled.counts is not None)
+        method = "cross-validated" if folds else "leave-one-out (given the tuning)"
         copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
         return f"{text}; {method} accuracy {self.accuracy:.4f}{baseline}, log-loss {self.log_loss:.4f}{copies}"
 

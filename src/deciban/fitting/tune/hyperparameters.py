@@ -265,7 +265,7 @@ class UnlabeledSettings:
     patience: int = 2
     max_rows: int = 2_000
     min_gain: float = 1.0
-    min_share: float = 1e-6
+    min_share: float = 1e-9
 
 
 SAMPLING = SamplingSettings()
