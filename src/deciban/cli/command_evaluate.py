@@ -508,6 +508,7 @@ def describe_model(fitted: "Fitted") -> dict[str, Any]:
         "stale": None if tuning is None else tuning.stale,
         "left_out_accuracy": None if tuning is None else tuning.accuracy,
         "left_out_log_loss": None if tuning is None else tuning.log_loss,
+        "expected_counts": None if tuning is None or tuning.unlabeled is None else tuning.unlabeled.to_dict(),
         "weights": weights,
         "correction_tables": None if tuning is None or tuning.corrections is None else len(tuning.corrections.tests),
         "parameters": ParameterCount.from_counts(counts, fitted.plain, fitted.model).to_dict(),

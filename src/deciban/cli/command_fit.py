@@ -144,6 +144,12 @@ Families for --family:
     help="How to treat a category not seen in training.",
 )
 @TUNE
+@click.option(
+    "--unlabeled",
+    type=click.Choice(["em"]),
+    show_default="they are ignored",
+    help="Learn from rows without a label too, by expectation-maximization, if labeled rows gain by it.",
+)
 @click.option("--threads", type=click.IntRange(1), metavar="N", show_default="all cores", help="Number of threads.")
 @MAX_SECONDS
 @PUSHDOWN
@@ -184,6 +190,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         classes=parse_names(options["classes"]) if options["classes"] else None,
         ordered=options["ordered"],
         monotone=parse_monotone(options["monotone"]),
+        unlabeled=options["unlabeled"],
     )
     settings.check()  # before the table is opened, which may be slow
     again = table_arguments(table, read)

@@ -203,6 +203,10 @@ ScoringFunction = Callable[[Fitted, LabeledTable], tuple[Floats, int]]
 # Works on pieces of labeled rows; the result can be pickled.
 PartFunction = Callable[[Fitted, Iterable[LabeledTable]], Any]
 
+LEFT_OUT_IN_PART = (
+    "labeled rows had a part in the expected counts of rows without a label, which are not left out with them: the "
+    "result is too good; cross-validate, or use new rows"
+)
 NO_LABELED_ROWS = "no row has a label and a weight; pass at least one labeled row"
 
 
@@ -326,8 +330,10 @@ def score_left_out(
     labels: indices of the true classes. copies: copies among all training rows; None if these are all training rows.
     """
     fitted.counts.check_no_noise()
+    if fitted.learned is not fitted.counts:
+        warn_user(LEFT_OUT_IN_PART)
     used = fitted.model if model is None else model
-    counts = fitted.counts.select_schema(used.schema)
+    counts = fitted.learned.select_schema(used.schema)
     tuned = model is None and fitted.is_tuned
     threads, prior = fitted.settings.threads, fitted.settings.prior
     return leave_one_out(used, counts, prior, table, labels, weights, threads, tuned, copies)

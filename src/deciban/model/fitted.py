@@ -33,6 +33,7 @@ class Settings:
     tune: Any = "auto"
     ordered: bool = field(default=False, metadata={"optional": True})
     monotone: Mapping[Any, int] | None = field(default=None, metadata={"optional": True})
+    unlabeled: Any = field(default=None, metadata={"optional": True})  # not in files of version 1.0
 
     @cached_property
     def class_prior(self) -> Prior:
@@ -51,6 +52,8 @@ class Settings:
         signs = self.monotone.values() if isinstance(self.monotone, Mapping) else [] if self.monotone is None else [0]
         if not all(sign in (1, -1) for sign in signs):
             raise UsageError("use a mapping from columns to 1 or -1", parameter=Argument("monotone", self.monotone))
+        if self.unlabeled not in ("em", None):
+            raise UsageError("use 'em', or None to ignore them", parameter=Argument("unlabeled", self.unlabeled))
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(
                 "use an integer >= 1, or None for all cores",
@@ -164,7 +167,7 @@ class Fitted(PickledFields):
     def plain(self) -> Model:
         """Plain Bayes model: each column once, with its inferred or declared family and weight 1."""
         require_weight(self.counts)
-        return self._in_order(estimate(self.counts.select_schema(self.counts.schema.plain), self.log_prior))
+        return self._in_order(estimate(self.learned.select_schema(self.counts.schema.plain), self.log_prior))
 
     def _in_order(self, model: Model) -> Model:
         return model if self.order is None else replace(model, order=self.order)
@@ -183,6 +186,11 @@ class Fitted(PickledFields):
         return settings.ordered, dict(settings.monotone or {}), listed
 
     @cached_property
+    def learned(self) -> Counts:
+        """Counts that the model is estimated from: those of labeled rows, and the expected ones of others, if used."""
+        return self.counts if self.tuning is None else self.tuning.add_unlabeled(self.counts)
+
+    @cached_property
     def generative(self) -> Model:
         """Generative model shown in plots, reports and samples.
 
@@ -196,7 +204,7 @@ class Fitted(PickledFields):
         tuned = (group for group in self.tuning.schema.plain.groups if not group.family.is_text)
         texts = (group for group in self.counts.schema.plain.groups if group.family.is_text)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
-        return estimate(self.counts.select_schema(schema), self.log_prior)
+        return estimate(self.learned.select_schema(schema), self.log_prior)
 
     @cached_property
     def joint_generative(self) -> Model:
@@ -218,7 +226,7 @@ class Fitted(PickledFields):
         places = ([k for k, column in enumerate(group.columns) if column not in covered] for group in own)
         kept = (group.subset(alone) for group, alone in zip(own, places, strict=True) if alone)
         schema = replace(self.generative.schema, groups=(*together, *kept))
-        return estimate(self.counts.select_schema(schema), self.log_prior)
+        return estimate(self.learned.select_schema(schema), self.log_prior)
 
     @property
     def classes(self) -> LabelArray:

@@ -160,7 +160,7 @@ def intervals(fitted: Fitted, X: Any, level: float) -> Intervals:
     if not 0.0 < level < 1.0:
         raise UsageError("use a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
-    counts = fitted.counts.select_schema(model.schema)
+    counts = fitted.learned.select_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)
     table = align_rows(fitted, X)
     posterior = np.asarray(score_table(model, table, posteriors, threads=fitted.settings.threads))

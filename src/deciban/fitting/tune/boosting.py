@@ -226,7 +226,7 @@ def _count_table_columns(columns: int) -> int:
 
 def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
     """Return the log joint of each row by its left-out evidence, with weights learned without its fold."""
-    scored = counts.select_schema(tuning.schema)
+    scored = tuning.select(counts)
     model = estimate(scored, rows.log_prior)
     few = sample_places(rows.labels.size, limit_tuning_rows(tuning.schema, rows.classes))
     known = _score_rows(model, scored, rows, left_out, few)
