@@ -69,9 +69,8 @@ from deciban.scoring.simulate import Sample, sample_rows
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
 from deciban.store import model_file
-from deciban.store.about import describe_fit
 from deciban.store.lock import check_no_service
-from deciban.store.model_file import shards_of
+from deciban.store.model_file import describe_fit, shards_of
 from deciban.typing import Costs, Labels, Path, Prior, Table, Weights
 from deciban.util.frames import Library, library_of, remember_library
 
@@ -120,6 +119,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Numeric columns whose evidence must favor higher classes the higher the number (1), or the lower (-1), all
         else being equal: for two classes the second of `classes_`, for more classes with ``ordered=True`` the higher
         of any two. Such a column is binned and belongs to no joint block and no correction.
+    unlabeled : {"em"} or None, default=None
+        How `fit` treats rows without a label. None ignores them. "em" also learns from them by
+        expectation-maximization: each counts in every class with its posterior. They are ignored unless left-out
+        labeled rows gain by them; ``tuning_.unlabeled`` says which. Up to 16,384 rows are used.
 
     Attributes
     ----------
@@ -195,6 +198,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         tune: Literal["auto", "weights"] | None = "auto",
         ordered: bool = False,
         monotone: Mapping[Any, int] | None = None,
+        unlabeled: Literal["em"] | None = None,
     ) -> None:
         self.families = families
         self.prior = prior
@@ -205,6 +209,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.tune = tune
         self.ordered = ordered
         self.monotone = monotone
+        self.unlabeled = unlabeled
 
     def fit(
         self,
@@ -228,8 +233,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             PostgreSQL database, a database connection, an Ibis table, a polars LazyFrame, a pyarrow dataset, the result
             of `deciban.scan`, or a Spark DataFrame, whose rows are counted by Spark's executors.
         y : array-like or str
-            Label of each row, or the name of the label column in X. Rows without a label are ignored and counted in
-            ``counts_.unlabeled``.
+            Label of each row, or the name of the label column in X. Rows without a label are counted in
+            ``counts_.unlabeled``; the model ignores them without ``unlabeled="em"``.
         sample_weight : array-like or str, default=None
             Weight of each row (0 ignores the row, 2 counts it twice), or the name of the weight column in X.
         query : str, default=None

@@ -22,6 +22,7 @@ from deciban.util.text_tables import (
     format_class,
     integer_if_whole,
     line_width,
+    note_hidden,
     shorten,
     text_width,
 )
@@ -689,8 +690,7 @@ class Evaluation(Result):
             (format_class(truth), format_class(predicted), format_amount(weight))
             for truth, predicted, weight in confusions[:MAX_CONFUSIONS]
         ]
-        rest = len(confusions) - MAX_CONFUSIONS
-        more = [f"… ({count_noun(rest, 'rarer confusion')}: to_dict())"] if rest > 0 else []
+        more = note_hidden(len(confusions) - MAX_CONFUSIONS, "rarer confusion", ": to_dict()")
         head = ("truth", "predicted", "rows")
         return [TextTable(lines, head, right=[2], title="most frequent confusions", notes=more)]
 
@@ -707,8 +707,7 @@ class Evaluation(Result):
         for line in (metrics[c] for c in sorted(largest)):
             numbers = ["" if line[name] is None else f"{line[name]:.4f}" for name in columns]
             lines.append([format_class(line["class"]), format_amount(line["rows"]), *numbers])
-        rest = len(metrics) - len(largest)
-        more = [f"… ({count_noun(rest, 'class')} with fewer rows: to_dict())"] if rest else []
+        more = note_hidden(len(metrics) - len(largest), "class", " with fewer rows: to_dict()")
         return TextTable(lines, head, range(1, len(columns) + 2), notes=more)
 
 

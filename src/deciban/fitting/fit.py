@@ -23,6 +23,7 @@ from deciban.fitting.tune.hyperparameters import CORRECTIONS
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Copies, Rows, find_copies
+from deciban.fitting.unlabeled import learn_unlabeled
 from deciban.model.batches import add_up, batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
@@ -44,6 +45,7 @@ from deciban.tables.labels import (
     has_class_per_row,
 )
 from deciban.tables.table import Frame, Table
+from deciban.util.arrays import Floats
 from deciban.util.budget import NO_LIMIT, Budget
 from deciban.util.frames import library_of
 from deciban.util.progress import one_call, progress
@@ -66,6 +68,13 @@ class TuningDraft:
     sample: LabeledTable
     copies: Copies | None
     budget: Budget = NO_LIMIT
+
+    def select_unlabeled(self, schema: Schema) -> tuple[Table, Floats]:
+        """Return the rows of the sample without a label, and their weights."""
+        codes, weights = self.sample.labels.codes, self.sample.weights
+        weights = np.ones(codes.size) if weights is None else weights
+        rows = np.flatnonzero((codes < 0) & (weights > 0.0))
+        return schema.table_as_learned(self.sample.table.take(rows)), weights[rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,9 +184,10 @@ def fit(
     settings.check()
     order = find_class_order(settings, X, y) if classes is None else classes
     examples = open_examples(None, X, y, sample_weight, pushdown)
+    used = replace(settings, unlabeled=None) if partial else settings  # batches are learned without such rows
     with one_call(), examples.locate_errors():
-        fitted = fit_examples(settings, examples, classes=order, partial=partial, budget=budget)
-    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
+        fitted = fit_examples(used, examples, classes=order, partial=partial, budget=budget)
+    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight), settings=settings)
 
 
 def find_class_order(settings: Settings, X: Any, y: Any) -> tuple[Any, ...] | None:
@@ -286,7 +296,11 @@ def plan_examples(
     for remark in list_remarks(schema, reading or Reading.of(examples)):
         warn_user(remark)
     draft = None
-    if settings.tune is not None:
+    if settings.tune is None and settings.unlabeled is not None:
+        table, classes = schema.table_as_learned(sample.table), sample.labels.classes
+        rows = Rows.of(table, sample.labels.codes, sample.weights, classes.size, table.rows)
+        draft = TuningDraft(Proposal(schema, rows, classes), everything, sample, None, budget)
+    elif settings.tune is not None:
         for remark in list_order_remarks(examples):
             warn_user(remark)
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
@@ -310,10 +324,14 @@ def _draw_sample(settings: Settings, examples: Examples, partial: bool) -> tuple
     The third value is True if the types of columns decide the schema without cells: then any rows are a sample.
     """
     families = settings.families
-    by_types = settings.tune is None and (
-        not needs_cells(examples.table, families, partial)
-        if isinstance(examples, LabeledTable)
-        else families is not None and not isinstance(families, Mapping)
+    by_types = (
+        settings.tune is None
+        and settings.unlabeled is None
+        and (
+            not needs_cells(examples.table, families, partial)
+            if isinstance(examples, LabeledTable)
+            else families is not None and not isinstance(families, Mapping)
+        )
     )
     sample, everything = examples.peek() if by_types else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
@@ -364,7 +382,16 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
         if proposal.covers(counts):
             rows = replace(rows, evidence=proposal.evidence)
         drawn = plan.draft.sample, plan.draft.copies
-        tuning = complete_tuning(tuning, counts, rows, examples, plan.settings, known=drawn)
+        if plan.settings.unlabeled is not None:
+            others, weights = plan.draft.select_unlabeled(plan.schema)
+            prior = prior_of(plan.settings.class_prior, counts)
+            tuning, evidence = learn_unlabeled(tuning, counts, rows, others, weights, prior)
+            if rows.evidence is not None and evidence is not None:
+                rows = replace(rows, evidence=evidence)
+        if plan.settings.tune is not None:
+            tuning = complete_tuning(tuning, counts, rows, examples, plan.settings, known=drawn)
+    if plan.settings.tune is None and tuning is not None and tuning.unlabeled is None:
+        tuning = None
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 

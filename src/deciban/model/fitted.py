@@ -14,7 +14,7 @@ from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.priors import Prior, parse_prior
 from deciban.model.tuning import Tuning
-from deciban.schema.schema import ColumnSpec, Schema
+from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
 from deciban.tables.cells import CellHabits
 from deciban.tables.labels import LabelArray, label_type
 from deciban.util.arrays import Floats, Integers, PickledFields
@@ -33,6 +33,7 @@ class Settings:
     tune: Any = "auto"
     ordered: bool = field(default=False, metadata={"optional": True})
     monotone: Mapping[Any, int] | None = field(default=None, metadata={"optional": True})
+    unlabeled: Any = field(default=None, metadata={"optional": True})  # not in files of version 1.0
 
     @cached_property
     def class_prior(self) -> Prior:
@@ -51,6 +52,8 @@ class Settings:
         signs = self.monotone.values() if isinstance(self.monotone, Mapping) else [] if self.monotone is None else [0]
         if not all(sign in (1, -1) for sign in signs):
             raise UsageError("use a mapping from columns to 1 or -1", parameter=Argument("monotone", self.monotone))
+        if self.unlabeled not in ("em", None):
+            raise UsageError("use 'em', or None to ignore them", parameter=Argument("unlabeled", self.unlabeled))
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise UsageError(
                 "use an integer >= 1, or None for all cores",
@@ -164,7 +167,7 @@ class Fitted(PickledFields):
     def plain(self) -> Model:
         """Plain Bayes model: each column once, with its inferred or declared family and weight 1."""
         require_weight(self.counts)
-        return self._in_order(estimate(self.counts.select_schema(self.counts.schema.plain), self.log_prior))
+        return self._in_order(estimate(self.learned.select_schema(self.counts.schema.plain), self.log_prior))
 
     def _in_order(self, model: Model) -> Model:
         return model if self.order is None else replace(model, order=self.order)
@@ -183,6 +186,11 @@ class Fitted(PickledFields):
         return settings.ordered, dict(settings.monotone or {}), listed
 
     @cached_property
+    def learned(self) -> Counts:
+        """Counts that the model is estimated from: those of labeled rows, and the expected ones of others, if used."""
+        return self.counts if self.tuning is None else self.tuning.add_unlabeled(self.counts)
+
+    @cached_property
     def generative(self) -> Model:
         """Generative model shown in plots, reports and samples.
 
@@ -196,7 +204,29 @@ class Fitted(PickledFields):
         tuned = (group for group in self.tuning.schema.plain.groups if not group.family.is_text)
         texts = (group for group in self.counts.schema.plain.groups if group.family.is_text)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
-        return estimate(self.counts.select_schema(schema), self.log_prior)
+        return estimate(self.learned.select_schema(schema), self.log_prior)
+
+    @cached_property
+    def joint_generative(self) -> Model:
+        """Generative model with the joint blocks that tuning added in place of their columns, the largest first.
+
+        Its rows are as dependent as those of the training data, so that their evidence is as large.
+        """
+        together: list[ColumnGroup] = []
+        taken = {column for group in self.generative.schema.groups if group.family.joint for column in group.columns}
+        groups = () if self.tuning is None else self.tuning.schema.groups
+        for group in sorted(groups, key=lambda group: -len(group.columns)):
+            if group.family.joint and not group.family.interaction and taken.isdisjoint(group.columns):
+                together.append(replace(group, auxiliary=False))
+                taken.update(group.columns)
+        if not together:
+            return self.generative
+        covered = {column for group in together for column in group.columns}
+        own = self.generative.schema.groups
+        places = ([k for k, column in enumerate(group.columns) if column not in covered] for group in own)
+        kept = (group.subset(alone) for group, alone in zip(own, places, strict=True) if alone)
+        schema = replace(self.generative.schema, groups=(*together, *kept))
+        return estimate(self.learned.select_schema(schema), self.log_prior)
 
     @property
     def classes(self) -> LabelArray:

@@ -22,7 +22,7 @@ from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import count_noun, format_class
+from deciban.util.text_tables import count_noun, format_class, note_hidden
 
 
 def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
@@ -506,8 +506,7 @@ class EvidenceTable(Result):
             lines.append(("log joint", *(f"{value:.4f}" for value in terms.sum(axis=0))))
             title = f"evidence of row {row} for each class, in nats"
             found.append(TextTable(lines, head, range(1, len(head)), title=title, total=True))
-        more = len(values) - MAX_ROWS_PRINTED
-        return [*(found or ["no rows"]), *([f"… ({count_noun(more, 'more row')}: to_frame())"] if more > 0 else [])]
+        return [*(found or ["no rows"]), *note_hidden(len(values) - MAX_ROWS_PRINTED, "more row", ": to_frame()")]
 
 
 @dataclass(frozen=True, repr=False)

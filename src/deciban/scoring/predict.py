@@ -29,7 +29,7 @@ from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
 from deciban.util.results import Pair, Part, TextTable
-from deciban.util.text_tables import count_noun, format_class
+from deciban.util.text_tables import format_class, note_hidden
 
 # Approximate bytes of text per batch; larger batches leave the CPU cache.
 SCORED_TEXT = 2 << 20
@@ -150,9 +150,8 @@ class Intervals(Pair):
             (str(row), format_class(label), *(f"{chance:.4f}" for chance in chances))
             for row, label, *chances in zip(*columns.values(), strict=True)
         ]
-        more = self.low.size - len(lines)
         bars = [*zip(columns["low"].tolist(), columns["high"].tolist(), strict=True)]
-        notes = [f"… ({count_noun(more, 'more line')}: to_frame())"] if more > 0 else []
+        notes = note_hidden(self.low.size - len(lines), "more line", ": to_frame()")
         return [TextTable(lines, head, range(2, 5), notes=notes, bars=bars, bar_column=2, bar_reach=1.0)]
 
 
@@ -161,7 +160,7 @@ def intervals(fitted: Fitted, X: Any, level: float) -> Intervals:
     if not 0.0 < level < 1.0:
         raise UsageError("use a probability between 0 and 1, such as 0.95", parameter=Argument("level", level))
     model = fitted.model
-    counts = fitted.counts.select_schema(model.schema)
+    counts = fitted.learned.select_schema(model.schema)
     variance = prior_variance(fitted.settings.prior, counts.class_weight)
     table = align_rows(fitted, X)
     posterior = np.asarray(score_table(model, table, posteriors, threads=fitted.settings.threads))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from math import inf
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -404,6 +405,10 @@ class Family(Protocol):
         """Return the statistic of the rows; rows with label -1 or weight 0 are ignored."""
         ...
 
+    def count_shares(self, cells: Any, shares: Floats) -> Any:
+        """Return the statistic of rows that are in every class with a share of their weight; shares: row by class."""
+        ...
+
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
         """Ask an SQL engine for the numbers behind the statistic; return a function that builds it from the answers.
 
@@ -500,6 +505,14 @@ class BaseFamily(ShortRepr):
     @classmethod
     def additions_for(cls, values: pa.Array) -> list[Self]:
         return []
+
+    def count_shares(self, cells: Any, shares: Floats) -> Any:
+        family: Any = self
+        rows, classes = shares.shape
+        return reduce(
+            lambda total, part: total.merge(part),
+            (family.count(cells, np.full(rows, c, dtype=np.int32), shares[:, c], classes) for c in range(classes)),
+        )
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
         return None

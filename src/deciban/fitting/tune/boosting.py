@@ -109,7 +109,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
         corrections=corrections,
         cap=max(float(scale[0]), 1e-3) * tuning.cap,
         accuracy=accuracy,
-        log_loss=max(log_loss - spread, 0.0),
+        log_loss=max(log_loss - grown.unseen * spread, 0.0),
         copies=copies,
         correction_rows=0 if corrections is None else read,
         fold_gain=None if corrections is None else max(spread, 0.0),
@@ -121,8 +121,8 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 
     A row is left out of the tables of one fold only, but new rows are scored by the mean of all. The log-loss of a
     geometric mean of posteriors is the mean of their log-losses less their spread, which does not depend on the label.
-    So it can be measured on any row, and is counted when the scales are chosen. Rows that most folds' tables have seen
-    show too much of it: `grown.unseen` is the share to count.
+    So it can be measured on any row, and is counted when the scales are chosen. There, rows that most folds' tables
+    have seen would count too much of it: `grown.unseen` is the share to count.
     """
     own = center(grown.left_out - prior)
     start, bias = maximize(own, rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
@@ -158,7 +158,7 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 
     scale = minimize_newton(evaluate, start, np.zeros(2))
     log_total = totals(scale)[1]
-    return scale, bias, grown.unseen * float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
+    return scale, bias, float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
 
 
 def bound_evidence(tuning: Tuning, counts: Counts) -> Tuning:
@@ -226,7 +226,7 @@ def _count_table_columns(columns: int) -> int:
 
 def score_left_out_rows(tuning: Tuning, counts: Counts, rows: Rows, left_out: LeftOutRows, fold: Integers) -> Floats:
     """Return the log joint of each row by its left-out evidence, with weights learned without its fold."""
-    scored = counts.select_schema(tuning.schema)
+    scored = tuning.select(counts)
     model = estimate(scored, rows.log_prior)
     few = sample_places(rows.labels.size, limit_tuning_rows(tuning.schema, rows.classes))
     known = _score_rows(model, scored, rows, left_out, few)
