@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.complete import complete_class, complete_columns, complete_files, complete_model_column
+from deciban.cli.complete import complete_class, complete_columns, complete_model_column
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -23,6 +23,7 @@ from deciban.cli.options import (
     input_options,
     load_model,
     open_table,
+    output_option,
     parse_names,
     warn_missing_columns,
 )
@@ -39,11 +40,7 @@ if TYPE_CHECKING:
     from deciban.sources.write import FileKind, IfExists
     from deciban.tables.table import Table
 
-TABLE_OUTPUT = click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
+TABLE_OUTPUT = output_option(
     show_default="standard output",
     help="File to write: .csv, .jsonl, .parquet or .xlsx. With --into, the URL of a database.",
 )
@@ -456,14 +453,7 @@ Examples:
     "--class", "label", metavar="CLASS", shell_complete=complete_class, help="Generate rows of this class only."
 )
 @click.option("--length", type=click.IntRange(0), metavar="N", help="Number of words in each text cell.")
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    show_default="standard output",
-    help="File to write: .csv, .jsonl, .parquet or .xlsx.",
-)
+@output_option(show_default="standard output", help="File to write: .csv, .jsonl, .parquet or .xlsx.")
 @NO_ESCAPE
 @common_options
 def sample(

@@ -3,6 +3,7 @@
 import ast
 import csv
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -200,6 +201,7 @@ COSTS = click.option(
     shell_complete=complete_files,
     help="File with the cost of each decision (row) for each true class (column).",
 )
+output_option = partial(click.option, "--output", "-o", metavar="FILE", shell_complete=complete_files)
 MODEL = click.argument("model", type=click.Path(dir_okay=False), shell_complete=complete_models)
 
 
@@ -331,6 +333,14 @@ def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
             raise DataError(cause, place=Place(scan.name), remedy=remedies) from None
 
 
+def note_missing_words(scan: "Source", target: str | None) -> None:
+    """Print a note for each column with words that are read as missing cells."""
+    for name, note in scan.notes.items():
+        if name != target:
+            keep = f"use --type {shlex.quote(f'{name}=text')} to keep them as text"
+            notify("note", f"column {name!r}: {note}; {keep}")
+
+
 def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
     """Warn about columns of the model that a table does not have."""
     names = set(scan.names)
@@ -405,6 +415,17 @@ def parse_prior(text: str) -> Any:
         return {name: parse_number(share) for name, share in shares.items()}
     except ValueError:
         raise click.UsageError(f"--prior {text}: give a number for each class, such as 0.01, 1% or 1/100") from None
+
+
+def parse_monotone(texts: Sequence[str]) -> dict[str, int] | None:
+    """Parse values of --monotone: "income=+1" gives {"income": 1}."""
+    found = {}
+    for text in texts:
+        name, sign = parse_pair(text, "--monotone", "COLUMN=+1 or COLUMN=-1")
+        if sign not in ("+1", "1", "-1"):
+            raise click.UsageError(f"--monotone {text}: write it as {name}=+1 or {name}=-1")
+        found[name] = int(sign)
+    return found or None
 
 
 def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:
