@@ -168,6 +168,33 @@ class Loss(Result):
         return cls(1.0 - np.eye(len(classes)), tuple(classes), tuple(classes))
 
     @classmethod
+    def absolute_distance(cls, classes: Sequence[Any]) -> Loss:
+        """Create the loss of ordered classes: a mistake costs the number of steps between the two classes.
+
+        Its decision with the least risk is the posterior median.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            Labels of the classes, in ascending order, which are also the decisions.
+
+        Returns
+        -------
+        Loss
+
+        Examples
+        --------
+        >>> from deciban import Loss
+        >>> print(Loss.absolute_distance(["low", "medium", "high"]))
+        decide  if low  if medium  if high
+        low          0          1        2
+        medium       1          0        1
+        high         2          1        0
+        """
+        place = np.arange(len(classes), dtype=np.float64)
+        return cls(np.abs(place[:, None] - place), tuple(classes), tuple(classes))
+
+    @classmethod
     def from_class_costs(cls, costs: Mapping[Any, float]) -> Loss:
         """Create a loss from the cost of misclassifying a row of each class.
 

@@ -23,6 +23,7 @@ from deciban.fitting.tune.hyperparameters import CORRECTIONS
 from deciban.fitting.tune.partial import learn_partial_rows
 from deciban.fitting.tune.propose import Proposal, propose, reweigh
 from deciban.fitting.tune.rows import Copies, Rows, find_copies
+from deciban.fitting.unlabeled import learn_unlabeled
 from deciban.model.batches import add_up, batches, count_batches
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Origin, Settings
@@ -44,7 +45,9 @@ from deciban.tables.labels import (
     has_class_per_row,
 )
 from deciban.tables.table import Frame, Table
+from deciban.util.arrays import Floats
 from deciban.util.budget import NO_LIMIT, Budget
+from deciban.util.frames import library_of
 from deciban.util.progress import one_call, progress
 from deciban.util.text_tables import format_three, integer_if_whole
 
@@ -65,6 +68,13 @@ class TuningDraft:
     sample: LabeledTable
     copies: Copies | None
     budget: Budget = NO_LIMIT
+
+    def select_unlabeled(self, schema: Schema) -> tuple[Table, Floats]:
+        """Return the rows of the sample without a label, and their weights."""
+        codes, weights = self.sample.labels.codes, self.sample.weights
+        weights = np.ones(codes.size) if weights is None else weights
+        rows = np.flatnonzero((codes < 0) & (weights > 0.0))
+        return schema.table_as_learned(self.sample.table.take(rows)), weights[rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,10 +182,25 @@ def fit(
     """Fit these rows; see `fit_examples`."""
     budget = Budget.of(max_seconds)
     settings.check()
+    order = find_class_order(settings, X, y) if classes is None else classes
     examples = open_examples(None, X, y, sample_weight, pushdown)
+    used = replace(settings, unlabeled=None) if partial else settings  # batches are learned without such rows
     with one_call(), examples.locate_errors():
-        fitted = fit_examples(settings, examples, classes=classes, partial=partial, budget=budget)
-    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight))
+        fitted = fit_examples(used, examples, classes=order, partial=partial, budget=budget)
+    return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight), settings=settings)
+
+
+def find_class_order(settings: Settings, X: Any, y: Any) -> tuple[Any, ...] | None:
+    """Return the classes in ascending order if they have to be ordered and their type states how.
+
+    That is an ordered category of pandas, or an Enum of polars.
+    """
+    if not settings.ordered or settings.classes is not None:
+        return None
+    if isinstance(y, str) and (library_of(X) not in ("pandas", "polars") or y not in getattr(X, "columns", ())):
+        return None
+    kind = getattr(X[y] if isinstance(y, str) else y, "dtype", None)
+    return tuple(kind.categories) if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum" else None
 
 
 def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
@@ -183,7 +208,7 @@ def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
     settings.check()
     examples = open_examples(None, X, y, sample_weight)
     with examples.locate_errors():
-        found, _ = plan_examples(settings, examples)
+        found, _ = plan_examples(settings, examples, classes=find_class_order(settings, X, y))
     return replace(found, origin=_name_columns(found.origin, y, sample_weight))
 
 
@@ -207,6 +232,7 @@ def fit_examples(
     )
     counts = plan.start + count_examples(plan.schema, everything, settings.threads)
     check_something_learned(counts, partial)
+    settings.order_classes(counts.classes, plan.origin.order)
     warn_about_labels(examples, counts)
     fitted = finish(plan, counts)
     warn_about_time(budget)
@@ -246,6 +272,7 @@ def plan_examples(
     `fit_examples`.
     """
     declared = settings.classes if classes is None else classes
+    all_classes = None if declared is None else encode_classes(declared)
     if examples.names is not None:
         check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
@@ -253,10 +280,12 @@ def plan_examples(
     sample, everything, by_types = _draw_sample(settings, examples, partial)
     notes = everything.notes or examples.notes
     copies = None if by_types else _find_copies(sample)
+    known = sample.labels.classes if all_classes is None else all_classes
+    order = settings.order_classes(known, declared)
     schema = infer_schema(
         sample.table,
         settings.families,
-        Defaults(settings.alpha, settings.unseen),
+        Defaults(settings.alpha, settings.unseen, settings.orient_columns(order)),
         partial,
         sample.weights,
         everything.expected,
@@ -267,14 +296,18 @@ def plan_examples(
     for remark in list_remarks(schema, reading or Reading.of(examples)):
         warn_user(remark)
     draft = None
-    if settings.tune is not None:
+    if settings.tune is None and settings.unlabeled is not None:
+        table, classes = schema.table_as_learned(sample.table), sample.labels.classes
+        rows = Rows.of(table, sample.labels.codes, sample.weights, classes.size, table.rows)
+        draft = TuningDraft(Proposal(schema, rows, classes), everything, sample, None, budget)
+    elif settings.tune is not None:
         for remark in list_order_remarks(examples):
             warn_user(remark)
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
         proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies, budget)
         schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies, budget)
-    origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
-    all_classes = None if declared is None else encode_classes(declared)
+    in_order = None if order is None or classes is None else tuple(np.asarray(classes).tolist())
+    origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit, order=in_order)
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
 
 
@@ -291,10 +324,14 @@ def _draw_sample(settings: Settings, examples: Examples, partial: bool) -> tuple
     The third value is True if the types of columns decide the schema without cells: then any rows are a sample.
     """
     families = settings.families
-    by_types = settings.tune is None and (
-        not needs_cells(examples.table, families, partial)
-        if isinstance(examples, LabeledTable)
-        else families is not None and not isinstance(families, Mapping)
+    by_types = (
+        settings.tune is None
+        and settings.unlabeled is None
+        and (
+            not needs_cells(examples.table, families, partial)
+            if isinstance(examples, LabeledTable)
+            else families is not None and not isinstance(families, Mapping)
+        )
     )
     sample, everything = examples.peek() if by_types else examples.sample()
     if isinstance(examples, LabeledStream) and not sample.table.rows:
@@ -345,7 +382,16 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
         if proposal.covers(counts):
             rows = replace(rows, evidence=proposal.evidence)
         drawn = plan.draft.sample, plan.draft.copies
-        tuning = complete_tuning(tuning, counts, rows, examples, plan.settings, known=drawn)
+        if plan.settings.unlabeled is not None:
+            others, weights = plan.draft.select_unlabeled(plan.schema)
+            prior = prior_of(plan.settings.class_prior, counts)
+            tuning, evidence = learn_unlabeled(tuning, counts, rows, others, weights, prior)
+            if rows.evidence is not None and evidence is not None:
+                rows = replace(rows, evidence=evidence)
+        if plan.settings.tune is not None:
+            tuning = complete_tuning(tuning, counts, rows, examples, plan.settings, known=drawn)
+    if plan.settings.tune is None and tuning is not None and tuning.unlabeled is None:
+        tuning = None
     tuning = None if tuning is None else replace(tuning, schema=tuning.schema.with_notes(plan.notes))
     return Fitted(counts, prior_of(plan.settings.class_prior, counts), tuning, plan.origin, plan.settings)
 

@@ -121,7 +121,7 @@ def learn_conformity(tuning: Tuning, counts: Counts, prior: Any, rows: Rows, lea
         return tuning
     width = max(len(tuning.schema.block_names), 1) * counts.classes.size
     rows = rows.some(min(max(MAX_CONFORMITY_EVIDENCE // width, MIN_CONFORMITY_ROWS), MAX_CONFORMITY_ROWS))
-    model, scored = tuning.model(counts, prior_of(prior, counts)), counts.select_schema(tuning.schema)
+    model, scored = tuning.model(counts, prior_of(prior, counts)), tuning.select(counts)
     corrections = model.corrections
 
     def finish(evidence: Evidence, joint: Floats, here: slice) -> tuple[Floats, Floats, Floats]:

@@ -37,10 +37,13 @@ from deciban.sources.streams import Examples, LabeledStream
 from deciban.store import model_file
 from deciban.store.model_file import identity, shards_of
 from deciban.tables.labels import MISSING_LABEL, UNKNOWN_LABEL, Labels
-from deciban.util.arrays import Codes, Floats
+from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.budget import Budget
 from deciban.util.progress import one_call
 from deciban.util.text_tables import list_names
+
+# Expected counts below this are rounding errors.
+EXPECTED_TOLERANCE = 1e-9
 
 # Types of labels in a file, in words. Dates are not listed: they are read as written.
 LABELS_IN_WORDS = {"VARCHAR": "text", "DOUBLE": "numbers", "BOOLEAN": "true and false"}
@@ -56,7 +59,7 @@ def learn_more(
     settings, known = fitted.settings, fitted.counts
     declared = settings.classes if classes is None else classes
     if not known.class_weight.any():  # nothing was learned yet
-        declared = known.classes if known.declared else declared
+        declared = (fitted.origin.order or known.classes) if known.declared else declared
         return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
@@ -116,9 +119,7 @@ def retune(
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     warn_about_time(budget)
-    noisy = fitted.counts.epsilon is not None  # these rows are not hidden by it
-    counts = replace(fitted.counts, epsilon=np.inf) if noisy else fitted.counts
-    return replace(fitted, counts=counts, tuning=tuning)
+    return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
 
 def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:
@@ -137,7 +138,7 @@ def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, a
         else:
             posterior = posteriors(fitted.model.log_joint(rows.table), fitted.log_prior)
             tuning = replace(tuning, conformity=Conformity.of(posterior, rows.labels, rows.weights))
-    return replace(fitted, tuning=tuning)
+    return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
 
 def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
@@ -180,6 +181,12 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
         return other
     if not force:
         check_compatible(one, other)
+    for name, mine, theirs in zip(("ordered", "monotone", "classes"), one.order_key, other.order_key, strict=True):
+        if mine != theirs:
+            raise SchemaError(
+                (Argument(name), f" is {mine or None} in one and {theirs or None} in the other"),
+                remedy="fit both with the same parameters",
+            )
     both = replace_counts(one, one.counts + other.counts)
     origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
     about = one.about if other.about in (one.about, About()) else About()  # of neither
@@ -187,6 +194,7 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
         mine = both.tuning.conformity
         merged = replace(theirs, stale=True) if mine is None else mine + theirs
         both = replace(both, tuning=replace(both.tuning, conformity=merged))
+    both = _combine_expected(both, one, other, added=True)
     return replace(both, origin=replace(origin, target=one.origin.target or other.origin.target), about=about)
 
 
@@ -225,6 +233,7 @@ def subtract(one: Fitted, other: Fitted) -> Fitted:
         and (rest := mine.remove(theirs)) is not None
     ):
         left = replace(left, tuning=replace(left.tuning, conformity=replace(rest, stale=True)))
+    left = _combine_expected(left, one, other, added=False)
     return replace(left, origin=left.origin.remove_shards(*shards_of(other)))
 
 
@@ -232,8 +241,30 @@ def _move_scores(fitted: Fitted, counts: Counts) -> Conformity | None:
     """Return the conformity scores of a model, for the classes of other counts; None if it has none."""
     if fitted.tuning is None or fitted.tuning.conformity is None:
         return None
+    return fitted.tuning.conformity.reindex_classes(_class_positions(fitted, counts), counts.classes.size)
+
+
+def _class_positions(fitted: Fitted, counts: Counts) -> Integers:
+    """Return the position of each class among those of other counts; negative if it is not one of them."""
     codes = Labels(fitted.classes, np.arange(fitted.classes.size, dtype=np.int32)).places_among(counts.classes)
-    return fitted.tuning.conformity.reindex_classes(codes.astype(np.int64), counts.classes.size)
+    return codes.astype(np.int64)
+
+
+def _combine_expected(result: Fitted, one: Fitted, other: Fitted, added: bool) -> Fitted:
+    """Return a sum or a difference of models with that of their expected counts, if both have some."""
+    parts = []
+    for model in (one, other):
+        found = None if model.tuning is None else model.tuning.unlabeled
+        if found is not None and found.counts is not None:
+            parts.append(found.reindex(result.counts, _class_positions(model, result.counts)))
+    if result.tuning is None or len(parts) < 2:
+        return result
+    (mine, a), (theirs, b) = ((part, part.counts) for part in parts)
+    assert a is not None, "there are expected counts"
+    assert b is not None, "there are expected counts"
+    total, sign = (a + b, 1) if added else (a.subtract(b, tolerance=EXPECTED_TOLERANCE), -1)
+    rows = max(mine.rows + sign * theirs.rows, 0)
+    return replace(result, tuning=replace(result.tuning, unlabeled=replace(mine, counts=total, rows=rows)))
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
@@ -279,6 +310,7 @@ def replace_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """Return the model with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
         raise DataError("no rows would be left in the model", remedy="fit a new model instead")
+    fitted.settings.order_classes(counts.classes, fitted.origin.order)
     tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.counts)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings, fitted.about)
@@ -306,9 +338,8 @@ def _extend_schema(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples
         return schema, examples
     sample, everything = examples.sample()
     sample = sample.drop_zero_weights()
-    return extend_schema(
-        schema, sample.table, settings.families, Defaults(settings.alpha, settings.unseen), sample.weights
-    ), everything
+    defaults = Defaults(settings.alpha, settings.unseen, settings.orient_columns(fitted.order))
+    return extend_schema(schema, sample.table, settings.families, defaults, sample.weights), everything
 
 
 def _check_label_type(examples: Examples, rows: Counts, known: Counts) -> None:

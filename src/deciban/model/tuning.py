@@ -66,6 +66,44 @@ class Choice:
     __repr__ = __str__
 
 
+@dataclass(frozen=True)
+class Unlabeled:
+    """Expected counts of rows without a label, and what labeled rows gain by them.
+
+    counts: each row counts in every class with its posterior; None if the rows are ignored. weight: of a row without a
+    label, relative to a labeled one. rounds: of expectation and maximization. log_loss, ignored_log_loss: of labeled
+    rows, cross-validated, with the best weight and number of rounds, and without the rows.
+    """
+
+    counts: Counts | None
+    rows: int
+    weight: float
+    rounds: int
+    log_loss: float
+    ignored_log_loss: float
+
+    def __str__(self) -> str:
+        rows = f"{count_noun(self.rows, 'row')} without a label"
+        losses = f"log-loss of labeled rows {self.log_loss:.4f} with them, {self.ignored_log_loss:.4f} without"
+        if self.counts is None:
+            return f"{rows} ignored: no gain beyond noise ({losses})"
+        return f"learned from {rows} with weight {self.weight:g} in {count_noun(self.rounds, 'round')} ({losses})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the counts; `used`: whether there are any."""
+        values = {name: getattr(self, name) for name in ("rows", "weight", "rounds", "log_loss", "ignored_log_loss")}
+        return {"used": self.counts is not None, **values}
+
+    def reindex(self, counts: Counts, positions: Integers, share: float = 1.0) -> Unlabeled:
+        """Return this share of the same, for the columns and classes of other counts; see `Counts.extend_schema`."""
+        if self.counts is None:
+            return self
+        size = counts.classes.size
+        statistics = tuple(one.reindex_classes(positions, size).scale(share) for one in self.counts.statistics)
+        moved = replace(self.counts, classes=counts.classes, class_weight=np.zeros(size), statistics=statistics)
+        return replace(self, counts=moved.extend_schema(counts.schema))
+
+
 @dataclass(frozen=True, repr=False)
 class Tuning(Result):
     """Column groups in use, weight of each block, bias of each class, and how they were chosen.
@@ -93,6 +131,8 @@ class Tuning(Result):
         Log-loss by which the mean of the correction tables of all folds is better than those of one fold.
     conformity : Conformity or None
         Conformity scores of left-out rows, for prediction sets.
+    unlabeled : Unlabeled or None
+        Expected counts of rows without a label; None unless ``unlabeled="em"``.
     """
 
     schema: Schema
@@ -113,6 +153,16 @@ class Tuning(Result):
     # not in files of version 0.1:
     fold_gain: float | None = field(default=None, metadata={"optional": True})
     conformity: Conformity | None = field(default=None, metadata={"optional": True})
+    unlabeled: Unlabeled | None = field(default=None, metadata={"optional": True})
+
+    def select(self, counts: Counts) -> Counts:
+        """Return the counts that the model is estimated from: those of its blocks, with expected ones."""
+        return self.add_unlabeled(counts).select_schema(self.schema)
+
+    def add_unlabeled(self, counts: Counts) -> Counts:
+        """Return the counts with the expected counts of rows without a label."""
+        expected = None if self.unlabeled is None else self.unlabeled.counts
+        return counts if expected is None else replace(counts + expected, declared=counts.declared)
 
     @property
     def weight_groups(self) -> Integers:
@@ -149,8 +199,7 @@ class Tuning(Result):
 
     def model(self, counts: Counts, log_prior: Floats) -> Model:
         """Return the model estimated from these counts."""
-        scored = counts.select_schema(self.schema)
-        model = estimate(scored, log_prior, weights=self.weights)
+        model = estimate(self.select(counts), log_prior, weights=self.weights)
         return replace(model, cap=self.cap, limit=self.limit, corrections=self.corrections, partial=self.scored_partial)
 
     @property
@@ -177,7 +226,8 @@ class Tuning(Result):
         """Return the same tuning for changed counts, marked stale; before: the counts it was learned for.
 
         Blocks that are no longer counted are dropped: their columns get their plain family with the former weight. New
-        columns get the mean weight of the others. Conformity scores lose the share of a class that its counts lost.
+        columns get the mean weight of the others. Conformity scores lose the share of a class that its counts lost,
+        and expected counts the share of all rows.
         """
         classes = before.classes
         place = column_places(self.schema, counts.schema)
@@ -219,7 +269,19 @@ class Tuning(Result):
                 np.minimum(counts.class_weight / former, 1.0)
             )
             conformity = replace(conformity, stale=True)
-        kept = replace(self, schema=schema, weights=weights, bias=bias, corrections=corrections, partial=partial)
+        unlabeled = self.unlabeled
+        if unlabeled is not None:
+            share = float(counts.class_weight.sum() / max(before.class_weight.sum(), 1e-300))
+            unlabeled = unlabeled.reindex(counts, positions, min(share, 1.0))
+        kept = replace(
+            self,
+            unlabeled=unlabeled,
+            schema=schema,
+            weights=weights,
+            bias=bias,
+            corrections=corrections,
+            partial=partial,
+        )
         return replace(kept, conformity=conformity, stale=True, accuracy=None, log_loss=None)
 
     def describe(self, counts: Counts | None = None, correction_seconds: float | None = None) -> str:
@@ -229,7 +291,7 @@ class Tuning(Result):
         correction_seconds: time of learning the corrections, which the model does not contain.
         """
         if not self.rows:
-            return self.note or "not tuned"
+            return "; ".join(filter(None, (self.note or "not tuned", str(self.unlabeled or ""))))
         text = f"tuned on {count_noun(self.rows, 'row')}" + (f", {self.note}" if self.note else "")
         if self.correction_rows:
             text += f", corrections learned from {count_noun(self.correction_rows, 'row')}"
@@ -245,7 +307,9 @@ class Tuning(Result):
             if self._is_uninformative(shares):
                 weak = f"no better than always guessing {always} ({share:.4f})"
                 return f"{text}; the columns do not predict the class: {weak}"
-        method = "leave-one-out (given the tuning)" if self.corrections is None else "cross-validated"
+        text += "" if self.unlabeled is None else f"; {self.unlabeled}"
+        folds = self.corrections is not None or (self.unlabeled is not None and self.unlabeled.counts is not None)
+        method = "cross-validated" if folds else "leave-one-out (given the tuning)"
         copies = f"; {copies_in_words(self.copies)}" if self.copies else ""
         return f"{text}; {method} accuracy {self.accuracy:.4f}{baseline}, log-loss {self.log_loss:.4f}{copies}"
 
@@ -276,6 +340,7 @@ class Tuning(Result):
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "copies": self.copies,
+            "unlabeled": None if self.unlabeled is None else self.unlabeled.to_dict(),
             "weights": dict(zip(self.schema.block_names, self.weights.tolist(), strict=True)),
             "note": self.note,
         }

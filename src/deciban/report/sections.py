@@ -1,7 +1,7 @@
 """Sections of a report as HTML; each column is a card with a chart and its table."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -499,7 +499,3 @@ def _words(column: ColumnData) -> list[Html]:
         )
         for label, words in column.words
     ]
-
-
-def _list_words(words: Iterable[tuple[str, float]]) -> str:
-    return ", ".join(f"{word} {format_decibans(decibans)}" for word, decibans in words)

@@ -136,6 +136,10 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
         scores = tuning.conformity.counts
         require(scores.shape == (counts.classes.size, 2 * HALF), "the conformity scores have the wrong shape")
         _not_negative(scores, "a conformity score")
+    if tuning.unlabeled is not None and (expected := tuning.unlabeled.counts) is not None:
+        check_counts(expected)
+        same = expected.schema == counts.schema and np.array_equal(expected.classes, counts.classes)
+        require(same and not expected.class_weight.any(), "the rows without a label were counted for another model")
 
 
 def check_partial(partial: PartialRows, tuning: Tuning) -> None:

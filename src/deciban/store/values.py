@@ -28,7 +28,7 @@ from deciban.model.counts import Counts
 from deciban.model.fitted import Origin
 from deciban.model.partial_rows import PartialRows
 from deciban.model.priors import Empirical, Uniform
-from deciban.model.tuning import Choice, Tuning
+from deciban.model.tuning import Choice, Tuning, Unlabeled
 from deciban.schema.schema import ColumnGroup, LooksLike, Reason, Schema
 from deciban.statistics import STATISTICS, Statistic, Vocabulary
 from deciban.statistics.bins import ColumnBins
@@ -107,7 +107,7 @@ RECORDS: dict[str, type[Any]] = {
         *SPREADS,
         *(ColumnBins, ExactSums, SparseRows, Vocabulary, *STATISTICS),
         *(ColumnGroup, LooksLike, Reason, Schema, Counts, Choice, Tuning, Origin, CellHabits, Empirical, Uniform),
-        *(CorrectedColumn, CompactCorrections, PartialRows, Conformity),
+        *(CorrectedColumn, CompactCorrections, PartialRows, Conformity, Unlabeled),
     )
 }
 

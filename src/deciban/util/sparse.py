@@ -121,6 +121,15 @@ class SparseRows:
         return SparseArrays(kernel_view(self.data), kernel_view(self.indices), kernel_view(self.indptr))
 
 
+def stack_rows(parts: Sequence[SparseRows], width: int) -> SparseRows:
+    """Return the rows of all parts, one below the other."""
+    ends = np.cumsum([0, *(size for part in parts for size in np.diff(part.indptr))])
+    data, indices = (
+        np.concatenate(arrays) for arrays in zip(*((p.stored, p.stored_columns) for p in parts), strict=True)
+    )
+    return SparseRows(data, indices, ends, width)
+
+
 def _count_before(sorted_rows: npt.NDArray[Any], rows: int) -> Integers:
     """Return the number of cells before each row, and the number of all."""
     return np.concatenate([[0], np.cumsum(np.bincount(sorted_rows, minlength=rows))]).astype(np.int64)

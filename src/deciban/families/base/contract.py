@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from math import inf
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -32,6 +33,10 @@ from deciban.util.sparse import SparseRows
 # The scale of a numeric column. "position": dates and times, with an arbitrary zero. "amount": durations, with an
 # arbitrary unit. Only a "number" can be a count.
 Measure = Literal["number", "amount", "position"]
+
+# Direction in which a column moves the classes: 1 or -1 if these are in ascending order, or else the indices of the
+# classes, from the one that low numbers favor to the one that high numbers favor.
+Monotone = int | tuple[int, ...]
 
 # Counts are whole numbers below this; larger ones are more likely identifiers or amounts.
 MAX_COUNT = 1e6
@@ -350,6 +355,15 @@ class Family(Protocol):
         ...
 
     @property
+    def monotone(self) -> Monotone | None:
+        """Direction in which the number in a cell moves the classes; None if it may move them in any way."""
+        ...
+
+    def constrain(self, monotone: Monotone) -> Family | None:
+        """Return the same family with monotone evidence; None if that is not supported."""
+        ...
+
+    @property
     def support(self) -> Support:
         """The cells that can be learned and sampled."""
         ...
@@ -389,6 +403,10 @@ class Family(Protocol):
 
     def count(self, cells: Any, labels: Codes, weights: Floats, classes: int) -> Any:
         """Return the statistic of the rows; rows with label -1 or weight 0 are ignored."""
+        ...
+
+    def count_shares(self, cells: Any, shares: Floats) -> Any:
+        """Return the statistic of rows that are in every class with a share of their weight; shares: row by class."""
         ...
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
@@ -467,6 +485,13 @@ class BaseFamily(ShortRepr):
         return None
 
     @property
+    def monotone(self) -> Monotone | None:
+        return None
+
+    def constrain(self, monotone: Monotone) -> Any:
+        return None
+
+    @property
     def support(self) -> Support:
         return VALUES
 
@@ -480,6 +505,14 @@ class BaseFamily(ShortRepr):
     @classmethod
     def additions_for(cls, values: pa.Array) -> list[Self]:
         return []
+
+    def count_shares(self, cells: Any, shares: Floats) -> Any:
+        family: Any = self
+        rows, classes = shares.shape
+        return reduce(
+            lambda total, part: total.merge(part),
+            (family.count(cells, np.full(rows, c, dtype=np.int32), shares[:, c], classes) for c in range(classes)),
+        )
 
     def count_in_sql(self, questions: SqlQuestions, columns: Sequence[int]) -> Later[Any] | None:
         return None

@@ -35,7 +35,7 @@ from deciban.statistics.words import Words, count_by_class, count_by_text
 from deciban.tables.cells import is_text
 from deciban.tables.table import Readable, decode_cells, take_cells
 from deciban.util.arrays import CORES, Codes, Floats, Integers
-from deciban.util.sparse import SparseRows
+from deciban.util.sparse import SparseRows, stack_rows
 from deciban.util.special import log_gamma
 
 # Texts with at least this many words on average are counted by words when tuning tries it, others by characters.
@@ -153,15 +153,29 @@ class Text(TextOptions):
         counted = np.flatnonzero((labels >= 0) & (weights > 0.0))
         labeled = LabeledTexts(counted[np.argsort(labels[counted], kind="stable")], labels, weights)
         for j, array in enumerate(cells):
-            numbers, bounds, words = self.tokens.learn(array)
-            amounts = None
-            if not self.term_weights.plain:
-                each = count_by_text(numbers, bounds, len(words))
-                amounts, numbers, bounds = self.term_weights.of(each).kernel_arrays()
-            columns.append((words, count_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
+            words, *found = self._read_words(array)
+            columns.append((words, count_by_class(*found, labeled, len(words), classes)))
             there = (labels >= 0) & find_present(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
+
+    def count_shares(self, cells: list[pa.Array], shares: Floats) -> Words:
+        columns, only = [], np.zeros(len(shares), dtype=np.int32)
+        for array in cells:
+            words, *found = self._read_words(array)
+            weighted = (LabeledTexts(np.flatnonzero(part), only, part) for part in np.ascontiguousarray(shares.T))
+            rows = [count_by_class(*found, part, len(words), 1) for part in weighted]
+            columns.append((words, stack_rows(rows, len(words))))
+        texts = np.stack([shares[find_present(array)].sum(axis=0) for array in cells], axis=1)
+        return Words.of(columns, texts, self.max_features)
+
+    def _read_words(self, texts: pa.Array) -> tuple[Vocabulary, Codes, Integers, Floats | None]:
+        """Return the distinct words, the numbers of those of each text, their bounds, and their amounts if not 1."""
+        numbers, bounds, words = self.tokens.learn(texts)
+        if self.term_weights.plain:
+            return words, numbers, bounds, None
+        amounts, numbers, bounds = self.term_weights.of(count_by_text(numbers, bounds, len(words))).kernel_arrays()
+        return words, numbers, bounds, amounts
 
     def estimate(self, statistic: Words) -> TextLikelihood:
         columns = tuple(self._column(statistic, j) for j in range(len(statistic.counts)))

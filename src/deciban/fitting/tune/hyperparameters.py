@@ -246,6 +246,28 @@ class PartialRowSettings:
     min_weight: float = 1e-6
 
 
+@dataclass(frozen=True)
+class UnlabeledSettings:
+    """Expectation-maximization over rows without a label.
+
+    folds: of the labeled rows, each scored by models without its fold.
+    weights: of a row without a label, of which the best is chosen.
+    max_rounds: rounds of expectation and maximization.
+    patience: further rounds within which the loss must fall.
+    max_rows: rows without a label on which weight and rounds are chosen, with the weight of all.
+    min_gain: gain of the labeled rows, in standard errors, that rows without a label need.
+    min_share: shares of a row below this are not counted; rounding errors are smaller.
+    """
+
+    folds: int = 5
+    weights: tuple[float, ...] = (1.0, 0.1)
+    max_rounds: int = 5
+    patience: int = 2
+    max_rows: int = 2_000
+    min_gain: float = 1.0
+    min_share: float = 1e-9
+
+
 SAMPLING = SamplingSettings()
 COPIES = CopySettings()
 WEIGHTS = WeightSettings()
@@ -253,3 +275,4 @@ CANDIDATES = CandidateSettings()
 BINNING = BinningSettings()
 CORRECTIONS = CorrectionSettings()
 PARTIAL_ROWS = PartialRowSettings()
+UNLABELED = UnlabeledSettings()

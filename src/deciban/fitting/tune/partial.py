@@ -38,7 +38,7 @@ def learn_partial_rows(tuning: Tuning, counts: Counts, rows: Rows, learned: bool
     model = replace(tuning, partial=None).model(counts, np.maximum(rows.log_prior, CORRECTIONS.min_log_prior))
     if model.partial is None:
         return tuning
-    left_out = _LeftOutRows.of(model, counts.select_schema(tuning.schema), rows, learned)
+    left_out = _LeftOutRows.of(model, tuning.select(counts), rows, learned)
     partial = left_out.with_informative(left_out.offsets())
     partial = replace(partial, scales=left_out.scales(partial))
     return replace(left_out.with_metrics(tuning, partial), partial=partial)

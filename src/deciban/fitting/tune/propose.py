@@ -140,7 +140,7 @@ def relearn_weights(
                 remedy=f"pass at least {SAMPLING.min_rows} rows of two classes",
             )
         if len(tuning.schema.block_names) > WEIGHTS.max_blocks:
-            return learn_shared_weight(tuning, rows, counts.select_schema(tuning.schema), learned), rows
+            return learn_shared_weight(tuning, rows, tuning.select(counts), learned), rows
         return refit_weights(tuning, counts, rows, learned), rows
 
     limit = min(limit_tuning_rows(tuning.schema, classes), max(labels.codes.size, 1))
@@ -149,7 +149,7 @@ def relearn_weights(
 
 def refit_weights(tuning: Tuning, counts: Counts, rows: Rows, learned: bool = True) -> Tuning:
     """Return the tuning with weights learned from these rows; `learned`: they are among those counted."""
-    scored = counts.select_schema(tuning.schema)
+    scored = tuning.select(counts)
     model = estimate(scored, rows.log_prior)
     left_out = rows.rows_to_leave_out(learned)
     evidence = model.leave_one_out_evidence(scored, rows.table, left_out)
