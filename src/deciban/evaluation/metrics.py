@@ -646,8 +646,8 @@ class Evaluation(Result):
         )
 
     def _parts(self, width: int | None = None) -> list[Part]:
-        names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
-        names += ORDERED_METRICS
+        usual = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
+        names = (*usual, *ORDERED_METRICS)
         baseline = self.baseline
         no_row_left_out = " (no row left out)" if self.leave_one_out else ""
         metrics = Metrics(

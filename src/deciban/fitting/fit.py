@@ -199,7 +199,7 @@ def find_class_order(settings: Settings, X: Any, y: Any) -> tuple[Any, ...] | No
         return None
     if isinstance(y, str) and (library_of(X) not in ("pandas", "polars") or y not in getattr(X, "columns", ())):
         return None
-    kind = getattr(X[y] if isinstance(y, str) else y, "dtype", None)
+    kind: Any = getattr(X[y] if isinstance(y, str) else y, "dtype", None)
     return tuple(kind.categories) if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum" else None
 
 

@@ -67,10 +67,11 @@ def content(fitted: Fitted) -> bytes:
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
     named = sorted(fields(Settings), key=lambda field: field.name)
+    given = {field.name: getattr(fitted.settings, field.name) for field in named}
     parameters = {
-        field.name: value
+        field.name: given[field.name]
         for field in named
-        if (value := getattr(fitted.settings, field.name)) != field.default or "optional" not in field.metadata
+        if "optional" not in field.metadata or given[field.name] != field.default
     }
     parts = (
         {**parameters, "threads": None},

@@ -66,7 +66,7 @@ class MonotoneShares:
             fitted += away[:, None]
             if np.abs(away).max() < MAX_DEVIATION:
                 break
-        return cls(fitted - np.log(total)[:, None], np.argsort(order), *pooled, total)
+        return cls(fitted - np.log(total)[:, None], np.argsort(order), pooled[0], pooled[1], total)
 
     def score_left_out(self, codes: Codes, rows: LeftOutRows, out: Floats, log_width: float) -> None:
         """Add the log density in the bin of each row to out[row, class], without the row; -1 adds nothing.
