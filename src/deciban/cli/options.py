@@ -328,9 +328,9 @@ def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
         try:
             yield
         except ClassPerRowWarning as warning:
-            raise DataError(
-                warning.message, place=Place(scan.name), remedy=("or pass ", Argument("force", True))
-            ) from None
+            cause, _, remedy = str(warning).rpartition("; ")
+            remedies = (f"{remedy}, or pass ", Argument("force", True))
+            raise DataError(cause, place=Place(scan.name), remedy=remedies) from None
 
 
 def note_missing_words(scan: "Source", target: str | None) -> None:

@@ -193,7 +193,7 @@ def drift_section(drift: dict[str, Any]) -> list[Html]:
     rest = len(order) - len(lines)
     return [
         paragraph(intro),
-        html_table(head, lines, "Columns; * marks a change"),
+        html_table(head, lines, "Columns; * marks a change", [4]),
         *([paragraph(f"… and {count_noun(rest, 'column')} with less change.")] if rest > 0 else []),
         html_table(("class", "learned", "now"), shares[:MAX_CLASSES_TABLED], caption),
         *([] if drift["outliers"] is None else [paragraph(f"Outliers: {drift['outliers']:.1%} of the rows.")]),
@@ -270,7 +270,7 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
             for one in diagnosis["misfits"][:MAX_FINDINGS_TABLED]
         ]
         head = ("column", "family", "Kolmogorov–Smirnov distance")
-        found.append(html_table(head, lines, "Columns that do not fit their family"))
+        found.append(html_table(head, lines, "Columns that do not fit their family", [1]))
     if few := diagnosis.get("small_classes"):
         classes = ", ".join(f"{one['class']} ({count_noun(one['rows'], 'row')})" for one in few[:MAX_FINDINGS_TABLED])
         found.append(
@@ -289,7 +289,7 @@ def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
     if {one["kind"] for one in shown} != {"dependent"}:
         head.append("kind")
         lines = [[*line, one["kind"]] for line, one in zip(lines, shown, strict=True)]
-    table = html_table(head, lines, f"Columns that depend on each other within a class ({tested})")
+    table = html_table(head, lines, f"Columns that depend on each other within a class ({tested})", [3])
     return [table, *(paragraph(_sentence(remedy)) for remedy in diagnosis["remedies"])]
 
 
