@@ -86,7 +86,7 @@ def test_without_such_rows_or_without_gain_the_fit_is_that_of_ignoring_them(tune
     X, labels = flags(60)
     same = [dc.BayesClassifier(tune=tune, unlabeled=unlabeled).fit(X, labels) for unlabeled in ("em", None)]
     assert content(same[0].set_params(unlabeled=None).fit(X, labels)) == content(same[1])
-    assert np.array_equal(*(clf.predict_proba(X) for clf in same))
+    assert np.array_equal(same[0].predict_proba(X), same[1].predict_proba(X))
     noise = np.random.default_rng(1).integers(0, 2, len(X))
     learned, ignored = (
         dc.BayesClassifier(tune=tune, unlabeled=unlabeled).fit(X, hide(noise, 30)) for unlabeled in ("em", None)
@@ -177,11 +177,15 @@ def test_texts_are_counted_at_once_as_class_by_class(options: dict[str, Any]) ->
     for one, other in zip(found.sorted_words.tables, by_class.sorted_words.tables, strict=True):
         np.testing.assert_allclose(one, other)
     np.testing.assert_allclose(found.text_weight, by_class.text_weight)
-    assert found.sorted_words.comparison_key()[0][0].array == by_class.sorted_words.comparison_key()[0][0].array
+    assert found.sorted_words.vocabularies[0].array == by_class.sorted_words.vocabularies[0].array
 
 
 def test_unknown_values_are_rejected() -> None:
     with pytest.raises(dc.UsageError, match="unlabeled='self': use 'em', or None to ignore them"):
         dc.BayesClassifier(unlabeled="self").fit([[1.0], [2.0]], [0, 1])  # type: ignore[arg-type]
+    for spec, cell in ((dc.Gaussian(), np.inf), (dc.Poisson(), -1.0)):
+        rows = pd.DataFrame({"x": [1.0, 2.0] * 10 + [cell]})
+        with pytest.raises(dc.DataError, match="column 'x': a row without a label: found"):
+            dc.BayesClassifier(spec, tune=None, unlabeled="em").fit(rows, [0, 1] * 10 + [None])
     with pytest.raises(dc.DataError, match="no rows to learn from"):
         em().fit(pd.DataFrame({"x": ["a", "b"]}), [None, None])

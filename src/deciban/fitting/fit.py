@@ -366,7 +366,12 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
         if plan.settings.unlabeled is not None:
             others, weights = plan.draft.select_unlabeled(plan.schema)
             prior = prior_of(plan.settings.class_prior, counts)
-            tuning, evidence = learn_unlabeled(tuning, counts, rows, others, weights, prior)
+            try:
+                tuning, evidence = learn_unlabeled(tuning, counts, rows, others, weights, prior)
+            except DataError as problem:  # its row is that of the sample
+                cause = problem.cause if isinstance(problem.cause, tuple) else (problem.cause,)
+                place = replace(problem.place, row=None)
+                raise DataError(("a row without a label: ", *cause), place=place, remedy=problem.remedy) from problem
             if rows.evidence is not None and evidence is not None:
                 rows = replace(rows, evidence=evidence)
         if plan.settings.tune is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from deciban.fitting.tune.hyperparameters import UNLABELED, WEIGHTS
 from deciban.fitting.tune.rows import Rows
 from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, use_prior_of_others
-from deciban.model.counts import Counts
+from deciban.model.counts import Counts, Guard
 from deciban.model.model import estimate, log_normalize, posteriors
 from deciban.model.tuning import Tuning, Unlabeled
 from deciban.schema.schema import Schema
@@ -63,8 +63,10 @@ def count_shares(schema: Schema, table: Table, shares: Floats, like: Counts) -> 
     They are not added to the weight of the classes, from which the prior is computed.
     """
     shares = np.where(shares < UNLABELED.min_share, 0.0, shares)
-    cells = (group.family.read(table, group.columns) for group in schema.groups)
-    statistics = (group.family.count_shares(part, shares) for group, part in zip(schema.groups, cells, strict=True))
+    statistics, guard = [], Guard(schema)
+    for p, group in enumerate(schema.groups):
+        cells = guard(p, group.family.read, table, group.columns)
+        statistics.append(guard(p, group.family.count_shares, cells, shares))
     return Counts(schema, like.classes, np.zeros(like.classes.size), tuple(statistics), declared=True)
 
 
