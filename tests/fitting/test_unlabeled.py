@@ -1,5 +1,6 @@
 """Rows without a label: expectation-maximization against NumPy, laws, and what changes a fitted model."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import deciban as dc
 from deciban.errors import DecibanWarning
 from deciban.families.base.contract import BaseFamily
 from deciban.testing import assert_same_counts
+from tests.support.command import Deciban
 from tests.support.model_files import content
 
 Codes = npt.NDArray[np.int64]
@@ -189,3 +191,13 @@ def test_unknown_values_are_rejected() -> None:
             dc.BayesClassifier(spec, tune=None, unlabeled="em").fit(rows, [0, 1] * 10 + [None])
     with pytest.raises(dc.DataError, match="no rows to learn from"):
         em().fit(pd.DataFrame({"x": ["a", "b"]}), [None, None])
+
+
+def test_the_command_says_what_was_learned(deciban: Deciban) -> None:
+    X, labels = flags()
+    X.assign(kind=[None if label is None else f"k{label}" for label in hide(labels)]).to_csv("flags.csv", index=False)
+    options = ("-t", "kind", "-o", "flags.dcb", "--tune", "none", "--family", "x0=Categorical", "--unlabeled", "em")
+    assert "learned from 360 rows without a label with weight" in deciban("fit", "flags.csv", *options).out
+    assert "learned from 360 rows without a label with weight" in deciban("inspect", "flags.dcb").out
+    found = json.loads(deciban("inspect", "flags.dcb", "--json").out)["expected_counts"]
+    assert (found["used"], found["rows"]) == (True, 360)

@@ -2,7 +2,7 @@
 
 A round classifies these rows by the model, and counts each in every class, with its posterior as weight. The next round
 estimates the model from these expected counts and the counts of the labeled rows. How much a row without a label
-counts, and the number of rounds, are chosen by the log-loss of the labeled rows. These are dealt to folds, and the
+counts, and the number of rounds, are chosen by the log-loss of the labeled rows. These are assigned to folds, and the
 rounds are run without each fold, so that no row is scored by a model that it had a part in. Rows without a label are
 ignored unless the labeled rows gain more than noise.
 """
@@ -108,7 +108,7 @@ class _Search:
         kept = sample_places(weights.size, UNLABELED.max_rows)
         some = weights[kept] * (weights.sum() / weights[kept].sum())
         fold, counted = (
-            deal_to_folds(rows, UNLABELED.folds),
+            assign_units(rows, UNLABELED.folds),
             replace(counts.select_schema(tuning.schema), declared=True),
         )
         parts = []
@@ -181,7 +181,7 @@ class _Search:
         return _Step(expected, found, tuning, losses, float(rows.weights @ losses / rows.total))
 
 
-def deal_to_folds(rows: Rows, folds: int) -> Integers:
+def assign_units(rows: Rows, folds: int) -> Integers:
     """Return the fold of each row: by content, about as many of each class, copies in the same."""
     unit = rows.copies.units
     units, first = np.unique(unit, return_index=True)
