@@ -103,20 +103,45 @@ FILES = {page: name for name, page in PAGES.items()}
 
 # What people type into the search, and the section that answers it in other words.
 SYNONYMS = {
-    "howto/costs": {"## Decide": ["threshold", "decision threshold"]},
-    "howto/evaluate": {"# Evaluate a model": ["accuracy"]},
+    "concepts/calibration": {
+        "# Calibration": ["calibration", "calibrated probabilities"],
+        "## Intervals of probabilities": ["confidence interval", "prediction interval"],
+    },
+    "concepts/decisions": {"## The prior": ["prior", "class prior", "prior shift"]},
+    "concepts/evidence": {"## Importance over many rows": ["importance", "feature importance"]},
+    "howto/costs": {
+        "# Unbalanced classes and costs": ["imbalanced", "imbalanced classes", "class imbalance"],
+        "## Decide": ["threshold", "decision threshold"],
+    },
+    "howto/drift": {"# Drift": ["data drift", "concept drift", "covariate shift", "anomaly"]},
+    "howto/evaluate": {
+        "# Evaluate a model": [
+            *("accuracy", "confusion matrix", "cross validation", "log loss", "brier score"),
+            *("roc", "auc", "roc auc"),
+        ]
+    },
+    "howto/explain": {"# Explain a decision to a customer": ["shap", "explanation"]},
+    "howto/forget": {"# Forget rows": ["forget rows", "forget a row", "delete rows", "unlearn", "gdpr"]},
+    "howto/label-errors": {"# Label errors": ["mislabeled", "wrong labels", "noisy labels"]},
     "howto/missing-values": {"# Missing values": ["missing", "nan", "null"]},
+    "howto/monitor": {"## Metrics": ["prometheus"]},
     "howto/online-learning": {"# Learn online": ["incremental learning"]},
-    "howto/forget": {"# Forget rows": ["forget rows", "delete rows", "unlearn"]},
     "howto/own-family": {
         "# Add a family of your own (custom distribution)": [
             *("own family", "custom family", "new family"),
             *("own distribution", "custom distribution", "exponential", "exponential distribution"),
         ],
     },
+    "howto/prediction-sets": {"# Prediction sets": ["conformal", "conformal prediction", "coverage"]},
+    "howto/private-counts": {"# Share counts without sharing rows": ["privacy", "differential privacy"]},
     "howto/probability-tables": {
         "# Read probability tables: P(value | class)": ["p(value | class)", "likelihood of a value"]
     },
+    "howto/serve": {"## Protect a service with tokens": ["token", "serve with a token", "authentication"]},
+    "howto/sql": {"# Score in SQL: PostgreSQL, DuckDB, Spark": ["score in postgresql", "score in sql"]},
+    "lectures/bayes-classifier": {"## Maximum a posteriori (MAP)": ["map", "maximum a posteriori"]},
+    "reference/model-file": {"# Model file": ["save model", "load model", "load", "pickle"]},
+    "start/playground": {"# Try it in the browser": ["playground"]},
 }
 
 
@@ -154,6 +179,7 @@ def list_terms(source: str) -> str:
 def add_synonyms(source: str, sections: dict[str, list[str]]) -> str:
     """Return a page with index entries, which the search lists first, below the given headings."""
     for heading, words in sections.items():
+        assert f"{heading}\n" in source, heading
         entries = ", ".join(f"! {word}" for word in words)
         source = source.replace(f"{heading}\n", f"{heading}\n\n```{{index}} {entries}\n```\n", 1)
     return source

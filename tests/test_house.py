@@ -102,7 +102,7 @@ def test_no_text_says_to_install_deciban_from_an_index() -> None:
 
 def test_importing_is_light() -> None:
     """The package alone imports nothing heavy, and learning imports nothing that is optional."""
-    optional = ["polars", "duckdb", "matplotlib", "pyspark", "onnx", "adbc_driver_manager", "ibis"]
+    optional = ["polars", "duckdb", "matplotlib", "pyspark", "onnx", "adbc_driver_manager", "ibis", "IPython"]
     heavy = ["numba", "sklearn", "pyarrow", "scipy", "numpy", "pandas", *optional]
     code = f"import sys, deciban; print([name for name in {heavy} if name in sys.modules])"
     assert run(sys.executable, "-c", code).strip() == "[]"

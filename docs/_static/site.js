@@ -21,7 +21,8 @@ function fitFrames() {
 
 // Names for screen readers that the theme and the gallery leave out.
 function nameControls() {
-  for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
+  for (const button of document.querySelectorAll(".search-button-field"))
+    button.setAttribute("aria-label", button.textContent.trim().replace(/\s+/g, " ")); // a phone hides the text
   for (const summary of document.querySelectorAll("nav details > summary"))
     summary.setAttribute("aria-label", `Pages of ${summary.closest("li").querySelector("a").textContent.trim()}`);
   for (const link of document.querySelectorAll(".sphx-glr-thumbcontainer a"))

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import softmax
+from sklearn.metrics import log_loss
 
 from deciban import BayesClassifier, Loss, load, merge
 from deciban.datasets import weather
@@ -13,6 +15,7 @@ from deciban.decisions.sets import decide_by_sets
 from deciban.errors import DecibanWarning, ModelFileError, UsageError
 from deciban.model.conformity import HALF, Conformity, bin_posteriors, lowest_posterior
 from deciban.store import model_file
+from deciban.tables.convert import as_table
 from tests.store.make_golden import GOLDEN
 
 
@@ -78,6 +81,35 @@ def test_bins_and_their_lowest_posteriors_agree() -> None:
     np.testing.assert_array_equal(bin_posteriors(0.5 * (edges[1:] + edges[:-1])), inside[:-1])
     np.testing.assert_array_equal(bin_posteriors(np.array([0.0, 1.0, 1.0 + 1e-15])) >= 0, True)
     assert bin_posteriors(np.array([0.0, 1.0])).tolist() == [bin_posteriors(np.array([1e-300]))[0], 2 * HALF - 1]
+
+
+def test_a_bin_holds_few_rows() -> None:
+    """The rows in the bin of a threshold are covered beyond what was requested."""
+    edges = lowest_posterior(np.arange(1, 2 * HALF))
+    assert np.diff(edges[(edges > 0.01) & (edges < 0.99)]).max() < 0.002
+
+
+def test_the_gain_of_the_mean_of_all_folds_is_that_on_new_rows() -> None:
+    """Left-out scores are raised by it: mean log-loss of each fold's tables on new rows, less that of their mean."""
+    X, y = draw(3000, 99)
+    codes, found = np.unique(y, return_inverse=True)[1], []
+    for seed in range(4):
+        clf = BayesClassifier().fit(*draw(300, seed))
+        model, tuning = clf.fitted_.model, clf.tuning_
+        assert tuning is not None
+        assert model.corrections is not None
+        table = model.schema.table_as_learned(as_table(X))
+        joint, corrections = model.log_joint(table), model.corrections
+        every = np.zeros(joint.shape)
+        corrections.add_to(corrections.read(table), every)
+        losses = [log_loss(codes, softmax(joint, axis=1))]
+        for fold in np.eye(corrections.folds):
+            one = np.zeros(joint.shape)
+            corrections.add_left_out(corrections.read_left_out(table), np.tile(fold, (codes.size, 1)), one)
+            losses.append(log_loss(codes, softmax(joint - every + one, axis=1)))
+        found.append((tuning.fold_gain, np.mean(losses[1:]) - losses[0]))
+    gain, on_new_rows = np.mean(found, axis=0)
+    assert gain == pytest.approx(on_new_rows, rel=0.15)
 
 
 def test_sets_grow_with_the_coverage_and_need_not_be_empty() -> None:

@@ -39,6 +39,7 @@ def test_a_merged_model_is_retuned_on_the_rows_of_all(deciban: Deciban) -> None:
     Path("b.txt").write_text(Path("b.csv").read_text().replace(",", ";"))
     retuned = deciban("merge", "a.dcb", "b.dcb", "-o", "retuned.dcb", "--retune", "a.csv", "--retune", "b.txt")
     assert (retuned.code, "unchanged" in retuned.out) == (0, False)
+    assert "\ntuned on 300 rows" in retuned.out
     found = json.loads(deciban("inspect", "retuned.dcb", "--json").out)
     assert (found["rows"], found["tuned_rows"], found["stale"]) == (300, 300, False)
     wanted = load("merged.dcb")

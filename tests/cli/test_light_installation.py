@@ -23,8 +23,8 @@ from tests.support.models import mixed_table
 
 ROOT = Path(__file__).parents[2]
 
-# Program: arguments are those of the command. Modules of packages that a light installation lacks are not found.
-LIGHT = """
+# Modules of packages that a light installation lacks are not found.
+WITHOUT = """
 import sys
 
 class Without:
@@ -34,8 +34,26 @@ class Without:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Without)
+"""
+
+# Program: arguments are those of the command.
+LIGHT = f"""{WITHOUT}
 from deciban.__main__ import main
 main()
+"""
+
+# Program: runs a list of commands, which is its argument as JSON, and prints what they print as a list.
+SEVERAL = f"""{WITHOUT}
+import io, json
+from deciban.cli import run
+
+printed = []
+for arguments in json.loads(sys.argv[1]):
+    sys.stdout = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    assert run(arguments) == 0, arguments
+    sys.stdout.flush()
+    printed.append(sys.stdout.buffer.getvalue().decode())
+sys.__stdout__.write(json.dumps(printed))
 """
 
 
@@ -44,10 +62,12 @@ def light(*arguments: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def answer_of(*arguments: Any) -> str:
-    found = light(*arguments)
+def answers_of(*commands: list[Any]) -> list[str]:
+    """What several commands print, in one process."""
+    given = json.dumps([list(map(str, command)) for command in commands])
+    found = subprocess.run([sys.executable, "-c", SEVERAL, given], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
-    return found.stdout
+    return list(json.loads(found.stdout))
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +93,23 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dc.Bayes
 def test_commands_that_score(models: dict[str, Any], name: str) -> None:
     clf, X, path = models[name]
     model, table = path.with_suffix(".dcb"), path.with_suffix(".arrow")
+    costs = path.with_name("costs.csv")
+    costs.write_text(f";{';'.join(clf.classes_)}\nact{';1,5' * len(clf.classes_)}\n")
     expected = clf.predict_proba(X)
-    predicted = records(answer_of("predict", model, table, "--probabilities"))
-    found = [[float(row[f"P({label})"]) for label in clf.classes_] for row in predicted]
+    predicted, explained, steps, decided, inspected = answers_of(
+        ["predict", model, table, "--probabilities"],
+        ["explain", model, table, "--row", "3", "--json", "--by", "block"],
+        ["explain", model, table, "--rows", "4", "--steps"],
+        ["decide", model, table, "--costs", costs],
+        ["inspect", model, "--json"],
+    )
+    found = [[float(row[f"P({label})"]) for label in clf.classes_] for row in records(predicted)]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
-    [explained] = json.loads(answer_of("explain", model, table, "--row", "3", "--json", "--by", "block"))
-    assert list(explained["posterior"].values()) == pytest.approx(expected[2].tolist(), rel=1e-12)
-    assert "row 4" in answer_of("explain", model, table, "--rows", "4", "--steps")
-    assert len(records(answer_of("decide", model, table))) == len(X)
-    assert json.loads(answer_of("inspect", model, "--json"))["model"] == str(model)
+    [row] = json.loads(explained)
+    assert list(row["posterior"].values()) == pytest.approx(expected[2].tolist(), rel=1e-12)
+    assert "row 4" in steps
+    assert [row["risk"] for row in records(decided)] == ["1.5"] * len(X)
+    assert json.loads(inspected)["model"] == str(model)
 
 
 @pytest.mark.parametrize("name", ["every-auto", "mixed-auto"])

@@ -42,6 +42,11 @@ def test_predictions_are_those_of_the_library(name: str | None, deciban: Deciban
 def test_columns_to_keep(deciban: Deciban, model: str) -> None:
     assert deciban("predict", model, "base.csv", "--keep", "town").out.startswith("town,predicted,probability\n")
     assert deciban("predict", model, "base.csv", "--keep", "").out.startswith("predicted,probability\n")
+    one, several = (
+        deciban("predict", model, "base.csv", *keep).out
+        for keep in (("--keep", "age,town"), ("--keep", "town", "--keep", "age"))
+    )
+    assert several == one
     answer = deciban("predict", model, "base.csv", "--keep", "city")
     assert (answer.code, "the columns are age, town, kind" in answer.err) == (2, True)
     answer = deciban("predict", model, "base.csv", "-o", "p.xls")

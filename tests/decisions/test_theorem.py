@@ -45,7 +45,7 @@ def test_likelihoods_may_be_densities() -> None:
         found.frequencies()
     huge = bayes({"a": 0.5, "b": 0.5, "never": 0.0}, {"a": 1e300, "b": 3e300, "never": 1.5e308})
     assert dict(huge) == pytest.approx({"a": 0.25, "b": 0.75, "never": 0.0})
-    assert dict(bayes(1e-200, (1e-200, 0.0))) == {"positive": 1.0, "negative": 0.0}
+    assert dict(bayes(1e-200, (1e-200, 0.0))) == {"A": 1.0, "B": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
-from scipy.stats import binom, chi2_contingency, norm
+from scipy.stats import binom, chi2_contingency, hmean, norm, ttest_ind
 
 from deciban import BayesClassifier, Binned, Categorical, DataError, Loss, Poisson, SchemaError, UsageError, load
 from deciban.evaluation.comparison import _diverge_normals, _test_cells
@@ -170,11 +170,16 @@ def test_statistics_agree_with_scipy() -> None:
     overall = chi2_contingency(cells, correction=False, lambda_="log-likelihood").pvalue
     pairs = [(x, binom(int(n), 140 / 740)) for x, n in zip(cells[1], cells.sum(axis=0), strict=True)]
     single = min(2.0 * min(one.cdf(x), one.sf(x - 1)) for x, one in pairs)
-    assert p == pytest.approx(2.0 * min(overall, 3.0 * single), rel=1e-9)
+    assert p == pytest.approx(hmean([overall, 3.0 * single]), rel=1e-9)
     a, b = cells / cells.sum(axis=1, keepdims=True)
     m = (a + b) / 2
     assert divergence == pytest.approx(0.5 * np.sum(a * np.log(a / m) + b * np.log(b / m)))
     assert chance == pytest.approx((1 / 600 + 1 / 140) * 2 / 8)
+    random = np.random.default_rng(3)
+    old, new = random.exponential(1.0, (60, 1)), random.exponential(2.5, (15, 1))
+    clf = BayesClassifier(tune=None).fit(old, np.arange(60) % 2)
+    found = clf.compare(clf.shard(new, np.arange(15) % 2).counts_).p_value[0]
+    assert found == pytest.approx(2.0 * ttest_ind(old[:, 0], new[:, 0]).pvalue)  # corrected for the class shares
     for distance in (0.1, 1.0, 3.0):
         both = [norm(0.0, 1.0), norm(distance, 1.0)]
         log_mean = lambda x: np.logaddexp(*(one.logpdf(x) for one in both)) - np.log(2.0)  # noqa: B023, E731

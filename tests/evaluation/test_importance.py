@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from deciban import BayesClassifier, Complement, UsageError
+from deciban.evaluation.importance import compute_simulated_importance
 from tests import textbook
 
 X, Y = load_iris(return_X_y=True)
@@ -67,6 +68,18 @@ def test_a_model_from_a_file_draws_its_rows(tmp_path) -> None:
     score.partial_fit(np.abs(X), Y)
     with pytest.raises(UsageError, match=r"no training rows are in memory, and none can be sampled .*; pass X"):
         score.importance()
+
+
+def test_simulated_rows_are_as_dependent_as_those_of_a_joint_block() -> None:
+    """Drawn column by column, rows would be far outside the joint block, which has most of the evidence."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    common = rng.normal(size=300)
+    table = np.column_stack([common + 0.1 * rng.normal(size=300) + 0.3 * y * sign for sign in (-1, 0, 1)])
+    clf = BayesClassifier().fit(table, y)
+    assert any(group.family.joint for group in clf.tuning_.schema.groups)
+    actual, drawn = clf.importance(table).decibans, compute_simulated_importance(clf.fitted_).decibans
+    np.testing.assert_allclose(drawn, actual, rtol=0.35)
 
 
 def test_a_value_that_is_impossible_in_a_class_is_no_nan() -> None:

@@ -80,3 +80,14 @@ def test_textbook_counts_of_a_month() -> None:
     # P(July | no) = (1 + 1) / (3 + 2), P(July | yes) = (1 + 1) / (1 + 2), and 3 of 4 rows are "no"
     assert clf.predict_proba([{"day": date(1999, 7, 31)}])[0, 0] == pytest.approx(0.3 / (0.3 + 1.0 / 6.0))
     assert clf.estimates()["month of day"].values == (1, 7)
+
+
+def test_months_and_weekdays_have_their_names() -> None:
+    year = [date(2024, 1, 1) + timedelta(days=k) for k in range(366)]
+    families = {"month": "%B", "weekday": "%A", "hour": None}
+    for part, form in families.items():
+        clf = BayesClassifier({"day": Categorical(part=part)}, tune=None).fit({"day": year}, ["a", "b"] * 183)
+        shown, estimates = clf.explain({"day": year[-1:]}, by="block").calculation(0), str(clf.estimates())
+        for day in year[::30]:
+            assert f"P({'0' if form is None else day.strftime(form)})" in estimates
+        assert f"{part} of day = {'0' if form is None else year[-1].strftime(form)}" in shown

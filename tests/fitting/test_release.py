@@ -1,6 +1,7 @@
 """Released counts: the noise has its distribution, hides any row, merges, and is never undone."""
 
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -137,6 +138,7 @@ def test_exact_counts_end_the_guarantee() -> None:
     assert "partly exact" in repr(both)
     assert (both + released.counts_).epsilon == np.inf
     assert exact.counts_.epsilon is None
+    assert released.partial_fit(patients(5, 3)[0], [None] * 5).counts_.epsilon == np.inf  # their number is exact
 
 
 def test_rows_cannot_be_removed_or_left_out() -> None:
@@ -157,6 +159,23 @@ def test_weights_learned_from_rows_end_the_guarantee() -> None:
     X, y = patients(200, 9)
     clf = release(400)
     assert clf.retune(X, y, already_learned=False).counts_.epsilon == np.inf
+
+
+def test_conformity_scores_of_rows_end_the_guarantee(tmp_path: Path) -> None:
+    """They are exact counts, which the model file contains."""
+    clf = release(400).conformalize(*patients(200, 9), already_learned=False)
+    assert clf.counts_.epsilon == np.inf
+    clf.save(tmp_path / "scored.dcb")
+    assert load(tmp_path / "scored.dcb").counts_.epsilon == np.inf
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bounds", [(0, 1e-140), (-1e130, 1e130), (0, 1)])
+def test_extreme_cells_and_bounds_are_released(bounds: tuple[float, float]) -> None:
+    """The noise of few rows may be far wider than the range."""
+    rows = {"x": [1e308, -1e308, np.inf, 5e-324]}
+    clf = BayesClassifier(classes=CLASSES).release(rows, CLASSES * 2, epsilon=1e-6, bounds={"x": bounds})
+    assert np.isfinite(clf.predict_proba({"x": [5e-324]})).all()
 
 
 def test_noise_differs_without_a_seed() -> None:

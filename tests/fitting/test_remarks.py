@@ -104,7 +104,7 @@ def test_the_query_of_the_warning_reads_the_amounts(what: str, deciban: Deciban)
     write(cells)
     warned = fit("a.csv")[1]
     assert warned[0].startswith("column 'when' looks like numbers ")
-    prefix = "to read 'when' as numbers or dates, use X="
+    prefix = "to read 'when' as numbers, use X="
     assert warned[1].startswith(prefix)
     query = eval(warned[1].removeprefix(prefix))
     clf, again = fit(query)
@@ -294,3 +294,24 @@ def test_the_query_has_the_same_names_for_columns_without_one(deciban: Deciban) 
         assert scan(query).names == scan("a.csv").names
         clf, warned = fit(scan(query, ignore="column1"))
         assert (warned, clf.schema_.names[0]) == ([], "fare")
+
+
+@pytest.mark.parametrize("options", [{}, {"thousands": ",", "date_format": "%d.%m.%Y"}])
+def test_the_query_converts_the_columns_that_options_or_words_for_missing_cells_convert(
+    options: dict[str, str],
+) -> None:
+    fares = [f"{i},{237 + i}.5" for i in range(1, ROWS + 1)]
+    days = [f"{moment:%d.%m.%Y}" if options else str(moment.date()) for moment in MOMENTS]
+    ages = ["N/A" if i % 4 == 0 else str(i % 60) for i in range(ROWS)]
+    frame = pd.DataFrame({"paid": [f"${fare}" for fare in fares], "age": ages, "day": days, "kind": KINDS})
+    if options:
+        frame["fare"] = fares
+    frame.to_csv("a.csv", index=False)
+    rows = scan("a.csv", **options)
+    _, advice = fit(rows)[1]
+    query = eval(advice.partition("to read 'paid' as numbers, use X=")[2])
+    clf, warned = fit(query)
+    assert (warned, {group.family for group in clf.schema_.groups}) == ([], {Gaussian()})
+    expected, found = rows.table(), scan(query).table()
+    for name in frame.columns.drop(["paid", "kind"]):
+        assert as_moments(found[name].to_pylist()) == as_moments(expected[name].to_pylist())

@@ -409,7 +409,7 @@ def test_pieces_are_put_on_the_balance(played: Opened) -> None:
     resting = balance.locator(".piece.tray")
     resting.focus()
     played.page.keyboard.press("ArrowRight")
-    assert told(balance, "probability") == pytest.approx(bayes(0.05, (0.9, 0.08)).update((0.9, 0.08))["positive"])
+    assert told(balance, "probability") == pytest.approx(bayes(0.05, (0.9, 0.08)).update((0.9, 0.08))["A"])
     assert balance.locator(".piece.tray").count() == 0
     played.page.wait_for_timeout(500)
     drag(played, balance.locator(".piece.against"), 0, 260)

@@ -271,13 +271,13 @@ def test_log_joints_of_the_plane_are_scipys() -> None:
 
 
 def by_grid(truth: Any, rule: Any) -> float:
-    """The error by brute force, on a grid of a million cells."""
-    axis = np.linspace(-15, 25, 2001)
-    x, y = (part.ravel() for part in np.meshgrid(axis, axis))
-    true = np.exp(log_joints(truth, np.stack([x, y], axis=1)))
-    decided = log_joints(rule, np.stack([x, y], axis=1)).argmax(axis=0)
-    right = true[decided, np.arange(x.size)].sum() * (axis[1] - axis[0]) ** 2
-    return 1.0 - float(right)
+    """The error by brute force, on a grid of four million cells, row by row."""
+    true, decided = map(np.array, called("maths_plane.js", ("planeForms", truth), ("planeForms", rule)))
+    x, right = np.linspace(-15, 25, 2001), 0.0
+    for y in x:
+        terms = np.stack([np.ones_like(x), x, np.full_like(x, y), x * x, x * y, np.full_like(x, y * y)])
+        right += np.exp(true @ terms)[(decided @ terms).argmax(axis=0), np.arange(x.size)].sum()
+    return 1.0 - float(right) * (x[1] - x[0]) ** 2
 
 
 @pytest.mark.parametrize("method", ["linear", "quadratic", "naive"])

@@ -23,6 +23,7 @@ from deciban import (
     bayes_error,
 )
 from deciban.plot import DecisionDisplay, DecisionMapDisplay
+from tests import textbook
 
 from .cases import area, drawn_rows, fitted
 
@@ -367,3 +368,12 @@ def test_a_map_is_drawn_by_its_own_name_too() -> None:
     assert own.loss.decisions == same.loss.decisions == ("class 0", "class 1")
     with pytest.raises(UsageError, match="a map has two columns; 1 column given"):
         DecisionMapDisplay.from_estimator(clf, 0)
+
+
+def test_a_narrow_peak_does_not_flatten_the_other_curves() -> None:
+    rng = np.random.default_rng(0)
+    cells = np.concatenate([rng.normal(0.0, 1e-3, 100), rng.normal(1.0, 1.0, 100)])[:, None]
+    shown = DecisionDisplay.from_estimator(textbook(Gaussian()).fit(cells, np.repeat(["a", "b"], 100)))
+    top, peaks = shown.ax_.get_ylim()[1], shown.joint.max(axis=0)
+    assert peaks[1] < top < peaks[0] / 5.0
+    assert f"{peaks[0]:.0f}" in [text.get_text() for text in shown.ax_.texts]

@@ -46,6 +46,19 @@ def test_whole_numbers_in_bins_are_drawn_from_the_bins_that_were_seen() -> None:
     assert drawn.mean() == pytest.approx(x.mean(), abs=0.2)
 
 
+def test_intervals_of_a_joint_table_are_drawn_as_numbers_in_them() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=10.0, size=(400, 3))
+    X[:, 2] = rng.integers(0, 3, 400)
+    cuts = ((-5.0, 0.0, 5.0), (0.0,), None)
+    clf = textbook({(0, 1, 2): dc.JointTable(alpha=0, cuts=cuts)}).fit(X, X[:, 0] * X[:, 1] > 0.0)
+    sample = clf.sample(300, random_state=0)
+    drawn, labels = np.asarray(sample.X, dtype=np.float64), sample.y
+    assert clf.score(drawn, labels) == clf.score(X, X[:, 0] * X[:, 1] > 0.0) == 1.0
+    assert np.unique(drawn[:, 0]).size == 300
+    assert np.unique(drawn[:, 2]).tolist() == [0.0, 1.0, 2.0]
+
+
 def test_declared_blocks_are_drawn_together_and_shown_by_their_marginals() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(600) % 2

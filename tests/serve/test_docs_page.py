@@ -66,10 +66,17 @@ def test_names_are_text(opened: Opened, tmp_path: Path) -> None:
     assert client.post(path, json=body).status_code == 200
 
 
+@pytest.fixture(scope="module")
+def address(models: Path) -> Iterator[str]:
+    """A service that runs as a process of its own."""
+    with serving(models / "mixed.dcb") as found:
+        yield found
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
-def test_it_fits_the_screen_and_asks_for_nothing_else(models: Path, width: int, dark: bool) -> None:
-    with serving(models / "mixed.dcb") as address, shown(f"{address}/docs", width, dark) as it:
+def test_it_fits_the_screen_and_asks_for_nothing_else(address: str, width: int, dark: bool) -> None:
+    with shown(f"{address}/docs", width, dark) as it:
         for summary in it.page.locator("summary").all():
             summary.click()
         assert it.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -27,6 +27,7 @@ from deciban.serve.online.journal import Journal
 from deciban.serve.settings import LearnSettings
 from deciban.store import model_file
 from tests import PATIENCE
+from tests.serve.conftest import Opened
 from tests.serve.learned import COLUMNS, DAYS, PLAY, ROWS, Open, base, copied, counts_of, same, saved, some
 from tests.serve.processes import ask, serving
 
@@ -228,7 +229,7 @@ def days_of_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "m.dcb"
 
 
-def test_the_command_upgrades_a_service(days_of_play: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_upgrades_a_service(days_of_play: Path, capfd: pytest.CaptureFixture[str], opened: Opened) -> None:
     rows = [{**ROWS[7], "sky": "snow"}, ROWS[6]]
     sent = {"rows": rows, "labels": ["no", PLAY[6]], "ids": ["new", 6]}
     upgrade = ["upgrade", "m.dcb", "new.dcb", "--history", "all.csv", "--id", "number"]
@@ -250,10 +251,10 @@ def test_the_command_upgrades_a_service(days_of_play: Path, capfd: pytest.Captur
     assert run([*upgrade, "--json"]) == 0
     told = {"model": "m.dcb", "added": 1, "included": 1, "rows": 9}
     assert json.loads(capfd.readouterr().out) == told
-    with serving(days_of_play, "--learn") as address:
-        again = ask(f"{address}/learn", sent).json["rows"]
-        assert [row["result"] for row in again] == ["already learned", "already learned"]
-        assert ask(f"{address}/model").json["rows"] == 9
+    client = opened(days_of_play, learn=True)
+    again = client.post("/learn", json=sent).json()["rows"]
+    assert [row["result"] for row in again] == ["already learned", "already learned"]
+    assert client.get("/model").json()["rows"] == 9
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import csv
 import random
+import re
 import shlex
 import subprocess
 from datetime import UTC, date, datetime
@@ -17,6 +18,8 @@ import pytest
 from deciban import BayesClassifier, DataError, UsageError, load, scan
 from deciban.sources.write import open_writer
 from tests.support.command import Deciban
+
+ADVICE = r" as (?:numbers|dates), use "  # before the query of a warning
 
 
 def lines(cells: list[str], header: str = "x,kind") -> str:
@@ -157,7 +160,7 @@ def test_the_warning_of_units_names_a_query_that_reads_the_numbers(deciban: Deci
     amounts = [round(0.5 + i * 1.7, 1) for i in range(40)]
     Path("a.csv").write_text(lines([form.format(amount) for amount in amounts], header="my $x,kind"))
     warning = deciban("fit", "a.csv", "-t", "kind", "-o", "m.dcb", "--tune", "none").err
-    command = f"printf %s {warning.partition(' as numbers or dates, use ')[2]}"
+    command = f"printf %s {re.split(ADVICE, warning)[-1]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, "-t", "kind", "-o", "m.dcb", "--tune", "none").err == ""
     sign = -1 if form.startswith("-") else 1
@@ -188,11 +191,11 @@ def test_the_warning_of_a_query_names_the_query_that_helps(
     inner = "select * from (select * from 'a.parquet') where kind <> '$x'"
     fit = ["-t", "kind", "-o", "m.dcb", "--tune", "none"]
     warning = deciban("fit", f"sql: {inner};", *fit).err
-    assert " as numbers or dates, use " in warning
+    assert re.search(ADVICE, warning)
     assert "--thousands" not in warning
     assert "--missing" not in warning
     assert all(len(line) <= 200 for line in warning.splitlines() if "sql:" not in line)
-    command = f"printf %s {warning.partition(' as numbers or dates, use ')[2]}"
+    command = f"printf %s {re.split(ADVICE, warning)[-1]}"
     query = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert deciban("fit", query, *fit).err == ""
     means = load("m.dcb").counts_.statistics[0].mean.ravel()

@@ -1,6 +1,7 @@
 """Sheets of workbooks are read as CSV files with the same cells, and predictions are written to them."""
 
 import datetime as dt
+import os
 import sys
 import warnings
 import zipfile
@@ -17,7 +18,7 @@ import pytest
 from deciban import BayesClassifier, DataError, UsageError, scan
 from deciban.errors import DecibanWarning
 from deciban.sources import excel
-from tests.support.command import Deciban, records, table
+from tests.support.command import Deciban, records, started, table
 
 Rows = Sequence[Sequence[Any]]
 
@@ -283,3 +284,21 @@ def test_a_stray_cell_does_not_exhaust_memory() -> None:
     book.save("far.xlsx")
     with pytest.raises(DataError, match="cells down to row 1,048,576 and up to column 16,384; delete the cells far"):
         scan("far.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("words", "sheets"),
+    [
+        ("fit a.xlsx --sheet ", ["Data", "More rows"]),
+        ("fit a.xlsx --sheet mo", ["More rows"]),
+        ("fit no.xlsx --sheet ", []),
+        ("fit --sheet ", []),
+    ],
+)
+def test_the_shell_completes_sheets(words: str, sheets: list[str]) -> None:
+    save("a.xlsx", {"Data": MIXED, "More rows": MIXED[:2]})
+    given = ["deciban", *words.split(" ")]
+    asked = {"COMP_WORDS": "\n".join(given), "COMP_CWORD": str(len(given) - 1)}
+    answer = started(env={**os.environ, **asked, "_DECIBAN_COMPLETE": "bash_complete"})
+    found = [line.partition(",")[2] for line in answer.stdout.decode().splitlines() if line]
+    assert (found, answer.stderr) == (sheets, b"")

@@ -1,7 +1,6 @@
 """The progress line."""
 
 import io
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -250,12 +249,6 @@ def test_a_notebook_shows_one_line_that_is_updated_and_cleared(monkeypatch: pyte
     assert [one["update"] for one in how] == [False, True, True, True] * 2
     names = [one["display_id"] for one in how]
     assert names[0] == names[3] != names[4] == names[7]
-
-
-def test_ipython_is_never_imported() -> None:
-    code = "import sys, deciban\nfrom deciban.datasets import weather\n"
-    code += "deciban.BayesClassifier().fit(weather(), 'play')\nassert 'IPython' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_callback_is_public() -> None:

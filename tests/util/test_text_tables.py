@@ -110,3 +110,5 @@ def test_results_are_wrapped_after_words_in_a_terminal_only(monkeypatch: pytest.
             assert max(map(text_width, str(result).splitlines())) <= width
             if not isinstance(result, type(results[7])):
                 assert sorted(str(result).split()) == sorted(text.split())
+        metrics = str(results[0]).split("baseline")[0].splitlines()
+        assert all(line.endswith(",") or line == metrics[-1] for line in metrics)  # no name without its value

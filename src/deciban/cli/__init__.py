@@ -12,11 +12,10 @@ import click
 from deciban.cli import output
 from deciban.cli.command_demo import bayes, completion, demo
 from deciban.cli.command_evaluate import audit, diagnose, drift, evaluate, inspect
-from deciban.cli.command_export import export
+from deciban.cli.command_export import export, playground, report
 from deciban.cli.command_fit import fit, forget, learn, merge
 from deciban.cli.command_plot import plot
 from deciban.cli.command_predict import decide, explain, predict, sample, top_words
-from deciban.cli.command_report import playground, report
 from deciban.cli.command_serve import serve, upgrade
 from deciban.cli.command_warmup import warmup
 from deciban.cli.messages import describe_error, describe_warning

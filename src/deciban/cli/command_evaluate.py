@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deciban.cli.command_predict import NO_ESCAPE
-from deciban.cli.complete import complete_column, complete_files, complete_sources
-from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words
+from deciban.cli.complete import complete_column, complete_sources
 from deciban.cli.messages import as_option
 from deciban.cli.options import (
     COSTS,
@@ -21,13 +20,23 @@ from deciban.cli.options import (
     common_options,
     input_options,
     load_model,
+    note_missing_words,
     open_labeled,
     open_table,
+    output_option,
     parse_tuning,
     refuse_class_per_row,
     warn_missing_columns,
 )
-from deciban.cli.output import check_table_output, echo, echo_heading, echo_json, format_columns, notify
+from deciban.cli.output import (
+    check_table_output,
+    echo,
+    echo_heading,
+    echo_json,
+    echo_wrapped,
+    format_columns,
+    notify,
+)
 from deciban.util.text_tables import (
     align_table,
     count_noun,
@@ -125,21 +134,17 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     from deciban.evaluation.validation import cross_validate, evaluate_last, evaluate_left_out
     from deciban.model.fitted import Settings
 
-    first_is_model = _is_model(sources[0])
+    model, table = _separate_model("evaluate", sources, options)
     methods = [name for name in ("folds", "hold_out", "hold_out_last") if options[name] is not None]
     if len(methods) > 1:
         one, other = (f"--{name.replace('_', '-')}" for name in methods[:2])
         raise click.UsageError(f"{one} and {other} cannot be combined; choose one")
-    from_scratch = not first_is_model or bool(methods)
-    if first_is_model and len(sources) == 1:
-        raise click.UsageError("missing table: deciban evaluate MODEL TABLE")
+    from_scratch = model is None or bool(methods)
     if options["leave_one_out"] and from_scratch:
         raise click.UsageError("--leave-one-out needs a model and its training rows; without a model, use --folds")
-    if first_is_model and (options["tune"] is not None or options["weight"] is not None):
-        raise click.UsageError("--tune and --weight cannot be used with a model; the model file contains them")
-    fitted = load_model(sources[0]) if first_is_model else None
+    fitted = None if model is None else load_model(model)
     loss = load_costs(options["costs"], None if from_scratch else fitted)
-    scan = open_table(sources[1:] if first_is_model else sources, read)
+    scan = open_table(table, read)
     if fitted is not None:
         rows = open_labeled(fitted, scan, target)
         warn_missing_columns(fitted, scan)
@@ -176,7 +181,7 @@ def evaluate(sources: tuple[str, ...], target: str | None, as_json: bool, read: 
     if not_left_out is not None:
         metrics = f"accuracy {not_left_out.accuracy:.4f}, log-loss {not_left_out.log_loss:.4f}"
         echo()
-        echo(f"These are the training rows. Without leaving them out: {metrics}.")
+        echo_wrapped(f"These are the training rows. Without leaving them out: {metrics}.")
     return None
 
 
@@ -225,13 +230,9 @@ Examples:
     help="Smallest probability of a wrong label: the cost of a check divided by the cost of an overlooked error.",
 )
 @LEAVE_ONE_OUT
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
+@output_option(
     help="File to write the rows to, as they are in TABLE, with the columns suggested, probability and evidence added: "
-    ".csv, .jsonl, .parquet or .xlsx.",
+    ".csv, .jsonl, .parquet or .xlsx."
 )
 @NO_ESCAPE
 @click.option("--force", is_flag=True, help="Fit even if about every row has a class of its own.")
@@ -251,18 +252,14 @@ def audit(
     from deciban.model.fitted import Settings
 
     check_table_output(output, sources)
-    first_is_model = _is_model(sources[0])
-    if first_is_model and len(sources) == 1:
-        raise click.UsageError("missing table: deciban audit MODEL TABLE")
-    if first_is_model and (options["tune"] is not None or options["weight"] is not None):
-        raise click.UsageError("--tune and --weight cannot be used with a model; the model file contains them")
-    if not first_is_model and target is None:
+    model, table = _separate_model("audit", sources, options)
+    if model is None and target is None:
         raise click.UsageError("missing --target: the column to check")
-    scan = open_table(sources[1:] if first_is_model else sources, read, output)
+    scan = open_table(table, read, output)
     if output is not None and not scan.in_order:
         raise click.UsageError(f"--output needs rows in a fixed order; sort {scan.name} with ORDER BY in the query")
-    if first_is_model:
-        fitted = load_model(sources[0])
+    if model is not None:
+        fitted = load_model(model)
         warn_missing_columns(fitted, scan)
     else:
         from deciban.fitting import fit
@@ -272,13 +269,14 @@ def audit(
             fitted = fit.fit(Settings(tune=parse_tuning(options["tune"])), scan, target, options["weight"])
     rows = open_labeled(fitted, scan, target)
     with rows.locate_errors():
-        learned = not first_is_model or options["leave_one_out"] or is_learned(fitted, rows)
+        learned = model is None or options["leave_one_out"] or is_learned(fitted, rows)
         found = find_label_issues(fitted, rows, options["min_probability"], learned)
         if output is not None:
             _write_issues(output, scan, found, not options["no_escape"])
+    method = _describe_left_out(fitted) if learned else "new rows"
     if as_json:
-        return echo_json({"method": _describe_left_out(fitted) if learned else "new rows", **found.to_dict()})
-    echo_heading(_describe_left_out(fitted) if learned else "new rows")
+        return echo_json({"method": method, **found.to_dict()})
+    echo_heading(method)
     echo(str(found).replace("to_frame()", "--json"))
     if output is not None:
         echo(f"\n{output}: {count_noun(found.rows.size, 'row')}")
@@ -300,6 +298,17 @@ def _write_issues(path: str, scan: "Source", found: "LabelIssues", safe: bool) -
     added = {"suggested": found.suggested, "probability": found.probability, "evidence": evidence}
     with open_writer(path, safe=safe) as write:
         write(with_columns(shown, added))
+
+
+def _separate_model(name: str, sources: tuple[str, ...], options: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the model, None without one, and the tables of the command of this name."""
+    if not _is_model(sources[0]):
+        return None, sources
+    if len(sources) == 1:
+        raise click.UsageError(f"missing table: deciban {name} MODEL TABLE")
+    if options["tune"] is not None or options["weight"] is not None:
+        raise click.UsageError("--tune and --weight cannot be used with a model; the model file contains them")
+    return sources[0], sources[1:]
 
 
 def _is_model(path: str) -> bool:
@@ -412,7 +421,7 @@ Examples:
 @common_options
 def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
     """Show the rows, classes, columns, families and tuning of a model file."""
-    from deciban.cli.command_fit import describe_size
+    from deciban.cli.command_fit import RETUNE, describe_size
     from deciban.explain.estimates import Estimates, ParameterCount
     from deciban.model.linear_forms import form_of
     from deciban.store.model_file import shards_of
@@ -449,7 +458,8 @@ def inspect(model: str, estimates: bool, form: bool, as_json: bool) -> None:
     echo(format_columns(fitted.schema))
     if fitted.tuning is not None:
         echo()
-        echo(describe_tuning(fitted) + (f"; the rows have changed since; {RETUNE}" if fitted.tuning.stale else ""))
+        stale = f"; the rows have changed since; {RETUNE}" if fitted.tuning.stale else ""
+        echo_wrapped(fitted.tuning.describe(counts) + stale)
         echo(fitted.tuning.weights_table)
         if fitted.tuning.corrections is not None:
             echo()

@@ -1,72 +1,116 @@
-"""The command export: a model as JavaScript, Python, ONNX or SQL."""
+"""The commands report, playground and export: a model as a page or as a program."""
 
+import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import click
 
-from deciban.cli.complete import complete_files, complete_model_column
-from deciban.cli.options import MODEL, command, common_options, load_model
-from deciban.cli.output import check_output, echo, echo_json
+from deciban.cli.command_predict import load_costs, locate_cost_errors
+from deciban.cli.complete import complete_model_column, complete_models, complete_tables
+from deciban.cli.options import (
+    COSTS,
+    MODEL,
+    TARGET,
+    ReadOptions,
+    command,
+    common_options,
+    input_options,
+    load_model,
+    open_labeled,
+    open_table,
+    output_option,
+    warn_missing_columns,
+)
+from deciban.cli.output import check_output, echo, echo_json, notify
 from deciban.errors import UsageError
 
-if TYPE_CHECKING:
-    from deciban.model.fitted import Fitted
+
+@command(short_help="Write an HTML report about a model", epilog="""\b
+Examples:
+  deciban report wine.dcb --output wine.html
+  deciban report wine.dcb holdout.csv --output wine.html
+  deciban report cancer.dcb new.csv --costs costs.csv -o cancer.html
+  deciban report wine.dcb --json
+""")  # fmt: skip
+@MODEL
+@click.argument("table", nargs=-1, shell_complete=complete_tables)
+@TARGET
+@COSTS
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option("--examples", type=click.IntRange(0), default=3, metavar="N", help="Number of rows of TABLE to show.")
+@output_option(help="HTML file to write (required without --json).")
+@input_options
+@common_options
+def report(
+    model: str,
+    table: tuple[str, ...],
+    target: str | None,
+    output: str | None,
+    as_json: bool,
+    read: ReadOptions,
+    **options: Any,
+) -> None:
+    """Write an HTML report about MODEL: metrics, calibration, columns, and a form to try values.
+
+    With a TABLE, the metrics are for its rows, and a few rows are shown. Without one, the report is made from the
+    model file alone and contains no rows.
+    """
+    if output is None and not as_json:
+        raise click.UsageError("missing --output: the HTML file to write (or use --json)")
+    check_output(output, [model, *([options["costs"]] if options["costs"] else [])])
+    from deciban.report.data import collect_report_data
+    from deciban.report.report import Report
+
+    fitted = load_model(model)
+    loss = load_costs(options["costs"], fitted)
+    rows = None
+    if table:
+        scan = open_table(table, read, output)
+        rows = open_labeled(fitted, scan, target)
+        warn_missing_columns(fitted, scan)
+    title = options["title"] or f"{Path(model).stem}: report"
+    with locate_cost_errors(options["costs"]):
+        found = Report(collect_report_data(fitted, title, rows, None, loss, options["examples"]))
+    if output is not None:
+        found.save(output)
+    if as_json:
+        return echo_json(found.data if output is None else {"output": output, **found.data})
+    return echo(f"{output}: {Path(str(output)).stat().st_size:,} bytes")
 
 
-@dataclass(frozen=True)
-class Query:
-    """Options of an export to SQL."""
+@command(short_help="Write an interactive HTML page for a model", epilog="""\b
+Examples:
+  deciban playground --output page.html
+  deciban playground wine.dcb --output wine.html
+""")  # fmt: skip
+@click.argument("model", required=False, type=click.Path(dir_okay=False), shell_complete=complete_models)
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@output_option(required=True, help="HTML file to write.")
+@common_options
+def playground(model: str | None, title: str | None, output: str, as_json: bool) -> None:
+    """Write a self-contained HTML page for trying out MODEL and editing its costs.
 
-    table: str | None
-    dialect: str | None
-    explain: bool
-    keep: tuple[str, ...]
+    Without a model, the page has a small example model. Its tab Playground shows Bayes decision theory in
+    interactive scenes.
+    """
+    check_output(output, [] if model is None else [model])
+    from deciban.page.build import render_page
+    from deciban.sources.write import replace_file
 
-
-def _to_javascript(fitted: "Fitted", query: Query) -> str:
-    from deciban.export.javascript import to_javascript
-
-    return to_javascript(fitted)
-
-
-def _to_python(fitted: "Fitted", query: Query) -> str:
-    from deciban.export.python import to_python
-
-    return to_python(fitted)
-
-
-def _to_onnx(fitted: "Fitted", query: Query) -> bytes:
-    from deciban.export.onnx.model import to_onnx
-
-    written: bytes = to_onnx(fitted).SerializeToString()
-    return written
-
-
-def _to_sql(fitted: "Fitted", query: Query) -> str:
-    from deciban.export.sql.statement import to_sql
-
-    return to_sql(fitted, query.table or "", query.dialect or "duckdb", query.explain, query.keep or None)
-
-
-# Formats that are binary.
-BYTES = ("onnx",)
-TARGETS: dict[str, Callable[["Fitted", Query], str | bytes]] = {
-    "js": _to_javascript,
-    "python": _to_python,
-    "onnx": _to_onnx,
-    "sql": _to_sql,
-}
-
-
-def _check_query(to: str, query: Query) -> None:
-    """Raise a UsageError if an export to SQL has no table, or another export has options of SQL."""
-    if to == "sql" and not query.table:
-        raise UsageError("--to sql needs the name of the table to score; use --table")
-    if to != "sql" and query != Query(None, None, False, ()):
-        raise UsageError(f"--table, --dialect, --explain and --keep require --to sql, not --to {to}")
+    fitted = None if model is None else load_model(model)
+    page_title = title or (Path(model).stem if model is not None else "deciban: a playground")
+    page, _ = render_page(fitted, service=False, title=page_title)
+    if 'id="model-json"' not in page:
+        notify(
+            "note",
+            f"{model}: the page cannot contain this model and explains why; to try it, use deciban serve {model}",
+        )
+    with replace_file(os.fspath(output)) as file:
+        file.write(page.encode())
+    size = Path(output).stat().st_size
+    return echo_json({"output": output, "bytes": size}) if as_json else echo(f"{output}: {size:,} bytes")
 
 
 @command(short_help="Export a model to JavaScript, Python, ONNX or SQL", epilog="""\b
@@ -81,7 +125,7 @@ Examples:
 @click.option(
     "--to",
     required=True,
-    type=click.Choice(tuple(TARGETS)),
+    type=click.Choice(("js", "python", "onnx", "sql")),
     help="js: module for browsers and Node. python: file that needs only the standard library. onnx: model for "
     "onnxruntime. sql: SELECT that scores a table in place.",
 )
@@ -101,14 +145,7 @@ Examples:
     show_default="all",
     help="With --to sql: column to keep. Repeatable.",
 )
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    show_default="standard output",
-    help="File to write, e.g. wine.mjs, wine.py, wine.onnx or scores.sql.",
-)
+@output_option(show_default="standard output", help="File to write, e.g. wine.mjs, wine.py, wine.onnx or scores.sql.")
 @common_options
 def export(
     model: str,
@@ -122,13 +159,32 @@ def export(
 ) -> None:
     """Export MODEL as a standalone program that computes the same probabilities."""
     check_output(output, (model,))
-    query = Query(table, dialect, explain, keep)
-    _check_query(to, query)
-    if to in BYTES and output is None and (as_json or sys.stdout.isatty()):
+    if to == "sql" and not table:
+        raise UsageError("--to sql needs the name of the table to score; use --table")
+    if to != "sql" and (table is not None or dialect is not None or explain or keep):
+        raise UsageError(f"--table, --dialect, --explain and --keep require --to sql, not --to {to}")
+    if to == "onnx" and output is None and (as_json or sys.stdout.isatty()):
         raise UsageError(f"--to {to} writes a binary file; name it with --output")
     from deciban.sources.write import replace_file
 
-    source = TARGETS[to](load_model(model), query)
+    fitted = load_model(model)
+    source: str | bytes
+    if to == "js":
+        from deciban.export.javascript import to_javascript
+
+        source = to_javascript(fitted)
+    elif to == "python":
+        from deciban.export.python import to_python
+
+        source = to_python(fitted)
+    elif to == "onnx":
+        from deciban.export.onnx.model import to_onnx
+
+        source = to_onnx(fitted).SerializeToString()
+    else:
+        from deciban.export.sql.statement import to_sql
+
+        source = to_sql(fitted, table or "", dialect or "duckdb", explain, keep or None)
     written = source if isinstance(source, bytes) else source.encode()
     if output is not None:
         with replace_file(output) as file:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.complete import complete_column, complete_family, complete_files, complete_models, complete_tables
-from deciban.cli.fit_notes import RETUNE, describe_tuning, note_missing_words, warn_about_model
+from deciban.cli.complete import complete_column, complete_family, complete_models, complete_tables
 from deciban.cli.options import (
     MODEL,
     TABLE,
@@ -24,9 +23,13 @@ from deciban.cli.options import (
     common_options,
     input_options,
     load_model,
+    note_missing_words,
     open_labeled,
     open_table,
+    output_option,
     parse_families,
+    parse_monotone,
+    parse_names,
     parse_prior,
     parse_tuning,
     refuse_class_per_row,
@@ -41,6 +44,7 @@ from deciban.cli.output import (
     echo,
     echo_heading,
     echo_json,
+    echo_wrapped,
     format_columns,
     notify,
 )
@@ -53,6 +57,9 @@ if TYPE_CHECKING:
 
 # Columns that `fit` lists; `inspect` lists all.
 MAX_COLUMNS = 12
+
+# Advice if the rows of a model have changed since it was tuned.
+RETUNE = "to update it, run deciban learn --retune with more rows, or fit again"
 
 PUSHDOWN = click.option(
     "--pushdown", is_flag=True, help="Compute the counts with SQL inside the database; only a sample is read."
@@ -71,14 +78,7 @@ WAIT = click.option(
     metavar="SECONDS",
     help="How long to wait while another command is changing the model.",
 )
-MODEL_OUTPUT = click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    show_default="change MODEL in place",
-    help="Model file to write.",
-)
+MODEL_OUTPUT = output_option(show_default="change MODEL in place", help="Model file to write.")
 
 
 @command(
@@ -105,14 +105,7 @@ Families for --family:
 @TABLE
 @click.option("--target", "-t", required=True, metavar="COLUMN", shell_complete=complete_column,
               help="Column to predict (the class).")  # fmt: skip
-@click.option(
-    "--output",
-    "-o",
-    required=True,
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="Model file to write, e.g. wine.dcb.",
-)
+@output_option(required=True, help="Model file to write, e.g. wine.dcb.")
 @click.option(
     "--weight",
     metavar="COLUMN",
@@ -133,6 +126,15 @@ Families for --family:
     default="empirical",
     metavar="PRIOR",
     help="empirical, smoothed, uniform, or probabilities: 'ill=0.01,well=0.99'.",
+)
+@click.option("--classes", metavar="A,B,…", help="All classes, ascending if --ordered; any other label is an error.")
+@click.option("--ordered", is_flag=True, help="The classes are ordered: by --classes, or else by value.")
+@click.option(
+    "--monotone",
+    multiple=True,
+    metavar="COLUMN=+1|-1",
+    shell_complete=complete_column,
+    help="Higher numbers in this column must favor the higher class (+1), or the lower (-1). Repeatable.",
 )
 @click.option("--alpha", type=float, default=1.0, metavar="NUMBER", help="Smoothing: added to every category count.")
 @click.option(
@@ -175,8 +177,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     check_no_service(output)
     from deciban.fitting import fit
     from deciban.model.fitted import Settings
-    from deciban.store.about import describe_fit
-    from deciban.store.model_file import save
+    from deciban.store.model_file import describe_fit, save
 
     describe_fit(0, options["note"])  # reject an invalid note before any work
     parse_families(options["family"])
@@ -186,6 +187,9 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
         unseen=options["unseen"],
         threads=options["threads"],
         tune=parse_tuning(options["tune"]),
+        classes=parse_names(options["classes"]) if options["classes"] else None,
+        ordered=options["ordered"],
+        monotone=parse_monotone(options["monotone"]),
         unlabeled=options["unlabeled"],
     )
     settings.check()  # before the table is opened, which may be slow
@@ -199,7 +203,7 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     fitted = fitted.with_about(describe_fit(fitted.counts.rows, options["note"]))
     save(output, fitted)
     note_missing_words(scan, target)
-    warn_about_model(fitted)
+    _warn_about_single_class(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
 
@@ -209,10 +213,12 @@ def fit(table: tuple[str, ...], target: str, output: str, as_json: bool, read: R
     echo(format_columns(fitted.schema, max_columns=MAX_COLUMNS, more=f"deciban inspect {output}"))
     echo()
     tuning = fitted.tuning
-    if tuning is not None and options["prior"] != "empirical":
-        echo(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
+    if tuning is None:
+        echo("plain Bayes")
+    elif options["prior"] == "empirical":
+        echo_wrapped(tuning.describe(fitted.counts, shown.get("learning corrections")))
     else:
-        echo(describe_tuning(fitted, shown.get("learning corrections")))
+        echo_wrapped(replace(tuning, accuracy=None).describe())  # the metrics are for the empirical prior
     if tuning is None or tuning.accuracy is None or options["prior"] != "empirical":
         echo(f"to evaluate it: {shlex.join(['deciban', 'evaluate', output, *again])}")
     return None
@@ -276,7 +282,8 @@ def learn(
                 learned = update.retune(learned, rows.stream, rows.target, rows.weight)
         save(output or model, learned)
     warn_new_classes(fitted, shard, scan.name, "; to undo, use deciban forget")
-    _echo_change(output or model, learned, f"{count_noun(shard.counts.rows, 'row')} added", as_json)
+    change = f"{count_noun(shard.counts.rows, 'row')} added"
+    _echo_change(output or model, learned, change, as_json, retuned=options["retune"])
 
 
 @command(short_help="Remove rows from a model", epilog="""\b
@@ -318,9 +325,7 @@ Examples:
   deciban merge monday.dcb tuesday.dcb -o week.dcb --retune week.csv
 """)  # fmt: skip
 @click.argument("models", nargs=-1, required=True, type=click.Path(dir_okay=False), shell_complete=complete_models)
-@click.option(
-    "--output", "-o", required=True, metavar="FILE", shell_complete=complete_files, help="Model file to write."
-)
+@output_option(required=True, help="Model file to write.")
 @click.option(
     "--force",
     is_flag=True,
@@ -366,7 +371,7 @@ def merge(
         warn_new_classes(parts[0], part, name)
     again = shlex.join(["deciban", "merge", *models, "-o", output, "--retune", "TABLE"])
     remedy = f"to tune the merged model, run {again} with the rows of the models, or fit them at once"
-    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json, remedy)
+    _echo_change(output, fitted, f"{count_noun(len(models), 'model')} merged", as_json, remedy, bool(retune))
 
 
 @contextmanager
@@ -398,8 +403,15 @@ def describe_size(fitted: "Fitted") -> str:
     return ", ".join(parts)
 
 
-def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool, remedy: str = RETUNE) -> None:
-    warn_about_model(fitted)
+def _warn_about_single_class(fitted: "Fitted") -> None:
+    if fitted.classes.size == 1:
+        notify("warning", f"only one class, {fitted.classes.tolist()[0]!r}: it will always be predicted")
+
+
+def _echo_change(
+    path: str, fitted: "Fitted", change: str, as_json: bool, remedy: str = RETUNE, retuned: bool = False
+) -> None:
+    _warn_about_single_class(fitted)
     if as_json:
         from deciban.cli.command_evaluate import describe_model
 
@@ -407,4 +419,6 @@ def _echo_change(path: str, fitted: "Fitted", change: str, as_json: bool, remedy
     echo_heading(f"{path}: {change}; now {describe_size(fitted)}")
     if fitted.tuning is not None and fitted.tuning.stale and fitted.tuning.rows:
         echo(f"the tuning is unchanged; {remedy}")
+    elif retuned and fitted.tuning is not None:
+        echo_wrapped(fitted.tuning.describe(fitted.counts))
     return None

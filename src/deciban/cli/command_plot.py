@@ -1,12 +1,11 @@
 """The command `plot`: pictures of a model and of its predictions."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from deciban.cli.command_predict import count_unknown_cells, find_class, load_costs
-from deciban.cli.complete import complete_class, complete_files, complete_model_column, complete_tables
+from deciban.cli.complete import complete_class, complete_model_column, complete_tables
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -18,6 +17,7 @@ from deciban.cli.options import (
     input_options,
     load_model,
     open_table,
+    output_option,
     parse_prior,
     warn_missing_columns,
 )
@@ -71,9 +71,7 @@ is that of its rows instead of rows sampled from the model.
 @click.argument("table", nargs=-1, shell_complete=complete_tables)
 @click.option("--kind", type=click.Choice(PICTURE_KINDS), required=True, metavar="KIND", help="Kind of plot: "
               f"{', '.join(PICTURE_KINDS)}.")  # fmt: skip
-@click.option(
-    "--output", "-o", metavar="FILE", required=True, shell_complete=complete_files, help="A .png, .svg or .pdf file."
-)
+@output_option(required=True, help="A .png, .svg or .pdf file.")
 @click.option("--row", type=click.IntRange(1), metavar="N", show_default="1", help="Row to plot, counted from 1.")
 @click.option("--column", multiple=True, metavar="COLUMN", shell_complete=complete_model_column,
               help="Column to plot. Repeat it for a second column "
@@ -116,7 +114,7 @@ def plot(
     scan = open_table(table, read, output) if table else None
     if scan is not None:
         warn_missing_columns(fitted, scan)
-    shown = DRAW[kind](fitted, scan, options)
+    shown = _draw(kind, fitted, scan, options)
     write_picture(shown.figure_, output)
     if as_json:
         return echo_json({"output": output, "kind": kind})
@@ -140,127 +138,82 @@ def _check_options(kind: str, table: tuple[str, ...], options: dict[str, Any]) -
         raise click.UsageError(f"--kind {kind}: give {many}")
 
 
-def _make_classifier(fitted: "Fitted") -> Any:
+def _draw(kind: str, fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
+    """Draw a picture. Labeled rows that the model was trained on are each scored by the model without them."""
+    from deciban import plot
     from deciban.estimators.classifier import BayesClassifier
+    from deciban.evaluation.validation import diagnose_rows
+    from deciban.fitting.fit import open_examples
 
-    return BayesClassifier.from_fitted(fitted)
-
-
-def _draw_evidence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import EvidenceDisplay
-    from deciban.scoring.predict import open_for_model
-    from deciban.sources.source import Source
-
-    assert scan is not None, "checked before"
-    source, row = open_for_model(fitted, scan), (options["row"] or 1) - 1
-    assert isinstance(source, Source), "a scan is one"
-    with scan.locate_errors():
-        one = source.at([row])
-        if not one.num_rows:
-            raise click.UsageError(f"--row {row + 1}: the table has fewer rows")
-        return EvidenceDisplay.from_estimator(_make_classifier(fitted), one, **_classes(fitted, options))
-
-
-def _draw_nomogram(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import NomogramDisplay
-
-    columns = list(options["column"]) or None
-    return NomogramDisplay.from_estimator(_make_classifier(fitted), columns=columns, **_classes(fitted, options))
-
-
-def _draw_column(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import ColumnDisplay
-
-    return ColumnDisplay.from_estimator(_make_classifier(fitted), options["column"][0])
-
-
-def _draw_pair(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import PairDisplay
-
-    return PairDisplay.from_estimator(_make_classifier(fitted), options["column"])
-
-
-def _draw_decision(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import DecisionDisplay
-
-    if not options["column"] and fitted.counts.schema.width > 2:
-        raise click.UsageError("--kind decision: the model has more than two columns; give --column once or twice")
-    return DecisionDisplay.from_estimator(
-        _make_classifier(fitted),
-        list(options["column"]) or None,
-        prior=None if options["prior"] is None else parse_prior(options["prior"]),
-        loss=load_costs(options["costs"], fitted),
-        boundaries=list(options["boundary"]) or None,
-        y_axis=options["y_axis"] or "joint",
-        X=scan,
-        y=None if scan is None else _target(fitted, options),
-    )
-
-
-def _draw_reliability(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import ReliabilityDisplay
-
-    return _draw_labeled_rows(ReliabilityDisplay, fitted, scan, options)
-
-
-def _draw_coverage(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import CoverageDisplay
-
+    clf, weight, columns = BayesClassifier.from_fitted(fitted), fitted.origin.weight, list(options["column"])
+    label, against = find_class(fitted, options["label"]), find_class(fitted, options["against"], "--against")
     loss = load_costs(options["costs"], fitted)
-    return _draw_labeled_rows(CoverageDisplay, fitted, scan, options, loss=loss, reject=options["reject"])
-
-
-def _draw_cost(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import CostDisplay
-
-    if fitted.classes.size != 2 and options["x_axis"] != "prior":
+    if kind == "evidence":
+        assert scan is not None, "checked before"
+        with scan.locate_errors():
+            row = _read_row(fitted, scan, options["row"] or 1)
+            return plot.EvidenceDisplay.from_estimator(clf, row, label=label, against=against)
+    if kind == "nomogram":
+        return plot.NomogramDisplay.from_estimator(clf, columns=columns or None, label=label, against=against)
+    if kind == "column":
+        return plot.ColumnDisplay.from_estimator(clf, columns[0])
+    if kind == "pair":
+        return plot.PairDisplay.from_estimator(clf, (columns[0], columns[1]))
+    if kind == "importance":
+        name = options["target"] or fitted.origin.target
+        if scan is None or name not in scan.names or not _recognize(fitted, scan, name):
+            return plot.ImportanceDisplay.from_estimator(clf, scan)
+        return plot.ImportanceDisplay.from_estimator(clf, scan, name, weight)
+    if kind == "decision":
+        if not columns and fitted.counts.schema.width > 2:
+            raise click.UsageError("--kind decision: the model has more than two columns; give --column once or twice")
+        return plot.DecisionDisplay.from_estimator(
+            clf,
+            columns or None,
+            prior=None if options["prior"] is None else parse_prior(options["prior"]),
+            loss=loss,
+            boundaries=list(options["boundary"]) or None,
+            y_axis=options["y_axis"] or "joint",
+            X=scan,
+            y=None if scan is None else _target(fitted, options),
+        )
+    assert scan is not None, "checked before"
+    target = _target(fitted, options)
+    if kind == "learning":
+        return plot.LearningDisplay.from_estimator(clf, scan, target, weight)
+    if kind == "dependence":
+        rows = open_examples(fitted, scan, target, weight)
+        with rows.locate_errors():
+            diagnosis = diagnose_rows(fitted, rows)
+        return plot.DependenceDisplay.from_diagnosis(diagnosis, kind="bars" if options["bars"] else "matrix")
+    if kind == "cost" and fitted.classes.size != 2 and options["x_axis"] != "prior":
         raise click.UsageError(
             f"--kind cost: a threshold needs two classes, and the model has {fitted.classes.size}; use --x-axis prior"
         )
-    loss, label = load_costs(options["costs"], fitted), find_class(fitted, options["label"])
-    x_axis = options["x_axis"] or "threshold"
-    return _draw_labeled_rows(CostDisplay, fitted, scan, options, loss=loss, label=label, x_axis=x_axis)
+    labeled, learned = (clf, scan, target, weight), _recognize(fitted, scan, target)
+    if kind == "reliability":
+        return plot.ReliabilityDisplay.from_estimator(*labeled, leave_one_out=learned)
+    if kind == "coverage":
+        more = {"loss": loss, "reject": options["reject"]}
+        return plot.CoverageDisplay.from_estimator(*labeled, leave_one_out=learned, **more)
+    x_axis: Any = options["x_axis"] or "threshold"
+    return plot.CostDisplay.from_estimator(*labeled, leave_one_out=learned, loss=loss, label=label, x_axis=x_axis)
 
 
-def _draw_dependence(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.evaluation.validation import diagnose_rows
-    from deciban.fitting.fit import open_examples
-    from deciban.plot import DependenceDisplay
+def _read_row(fitted: "Fitted", scan: "Source", number: int) -> Any:
+    """Return the row with this number, from 1, as a table."""
+    from deciban.scoring.predict import open_for_model
+    from deciban.sources.source import Source
 
-    rows = open_examples(fitted, scan, _target(fitted, options), fitted.origin.weight)
-    with rows.locate_errors():
-        return DependenceDisplay.from_diagnosis(
-            diagnose_rows(fitted, rows), kind="bars" if options["bars"] else "matrix"
-        )
-
-
-def _draw_importance(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import ImportanceDisplay
-
-    clf, target = _make_classifier(fitted), options["target"] or fitted.origin.target
-    if scan is None or target not in scan.names or not _recognize(fitted, scan, target):
-        return ImportanceDisplay.from_estimator(clf, scan)
-    return ImportanceDisplay.from_estimator(clf, scan, target, fitted.origin.weight)
+    source = open_for_model(fitted, scan)
+    assert isinstance(source, Source), "a scan is one"
+    row = source.at([number - 1])
+    if not row.num_rows:
+        raise click.UsageError(f"--row {number}: the table has fewer rows")
+    return row
 
 
-def _draw_learning(fitted: "Fitted", scan: "Source | None", options: dict[str, Any]) -> Any:
-    from deciban.plot import LearningDisplay
-
-    assert scan is not None, "checked before"
-    target, weight = _target(fitted, options), fitted.origin.weight
-    return LearningDisplay.from_estimator(_make_classifier(fitted), scan, target, weight)
-
-
-def _draw_labeled_rows(
-    display: Any, fitted: "Fitted", scan: "Source | None", options: dict[str, Any], **more: Any
-) -> Any:
-    """Draw labeled rows. Rows that the model was trained on are each scored by the model without them."""
-    target, weight = _target(fitted, options), fitted.origin.weight
-    learned = _recognize(fitted, scan, target)
-    return display.from_estimator(_make_classifier(fitted), scan, target, weight, leave_one_out=learned, **more)
-
-
-def _recognize(fitted: "Fitted", scan: "Source | None", target: str) -> bool:
+def _recognize(fitted: "Fitted", scan: "Source", target: str) -> bool:
     """Return True if the model was trained on these rows, after a note on that."""
     from deciban.evaluation.validation import evaluate_and_recognize
     from deciban.fitting.fit import open_examples
@@ -279,26 +232,3 @@ def _target(fitted: "Fitted", options: dict[str, Any]) -> str:
     if name is None:
         raise click.UsageError("the model file does not name the target column; give --target")
     return str(name)
-
-
-def _classes(fitted: "Fitted", options: dict[str, Any]) -> dict[str, Any]:
-    """Return the class to explain and the class to compare with."""
-    return {
-        "label": find_class(fitted, options["label"]),
-        "against": find_class(fitted, options["against"], "--against"),
-    }
-
-
-DRAW: dict[str, Callable[["Fitted", "Source | None", dict[str, Any]], Any]] = {
-    "evidence": _draw_evidence,
-    "nomogram": _draw_nomogram,
-    "column": _draw_column,
-    "pair": _draw_pair,
-    "decision": _draw_decision,
-    "reliability": _draw_reliability,
-    "coverage": _draw_coverage,
-    "cost": _draw_cost,
-    "dependence": _draw_dependence,
-    "learning": _draw_learning,
-    "importance": _draw_importance,
-}

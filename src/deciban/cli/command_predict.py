@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deciban.cli.complete import complete_class, complete_columns, complete_files, complete_model_column
+from deciban.cli.complete import complete_class, complete_columns, complete_model_column
 from deciban.cli.options import (
     COSTS,
     MODEL,
@@ -23,6 +23,7 @@ from deciban.cli.options import (
     input_options,
     load_model,
     open_table,
+    output_option,
     parse_names,
     warn_missing_columns,
 )
@@ -39,20 +40,17 @@ if TYPE_CHECKING:
     from deciban.sources.write import FileKind, IfExists
     from deciban.tables.table import Table
 
-TABLE_OUTPUT = click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
+TABLE_OUTPUT = output_option(
     show_default="standard output",
     help="File to write: .csv, .jsonl, .parquet or .xlsx. With --into, the URL of a database.",
 )
 KEEP = click.option(
     "--keep",
     metavar="COLUMNS",
+    multiple=True,
     shell_complete=complete_columns,
     show_default="all",
-    help="Input columns to copy to the output, e.g. 'id,name'; '' for none.",
+    help="Input columns to copy to the output, e.g. 'id,name'; '' for none. Repeatable.",
 )
 INTO = click.option(
     "--into",
@@ -262,12 +260,12 @@ def _write_tables(
 ) -> None:
     from deciban.sources.write import open_writer, to_stream
 
-    kept = None if options["keep"] is None else parse_names(options["keep"], names)
-    if kept is not None and (unknown := [name for name in kept if name not in names]):
+    kept = dict.fromkeys(name for given in options["keep"] for name in parse_names(given, names))
+    if unknown := [name for name in kept if name not in names]:
         known = list_some([f'"{name}"' if "," in name else name for name in names])
         quoted = " (put names with a comma in double quotes)" if any("," in name for name in names) else ""
         raise click.UsageError(f"--keep {unknown[0]}: no such column; the columns are {known}{quoted}")
-    dropped = set() if kept is None else set(names).difference(kept)
+    dropped = set(names).difference(kept) if options["keep"] else set()
     rows = 0
     if output is None:
         to_terminal = sys.stdout.isatty() and not as_json
@@ -455,14 +453,7 @@ Examples:
     "--class", "label", metavar="CLASS", shell_complete=complete_class, help="Generate rows of this class only."
 )
 @click.option("--length", type=click.IntRange(0), metavar="N", help="Number of words in each text cell.")
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    shell_complete=complete_files,
-    show_default="standard output",
-    help="File to write: .csv, .jsonl, .parquet or .xlsx.",
-)
+@output_option(show_default="standard output", help="File to write: .csv, .jsonl, .parquet or .xlsx.")
 @NO_ESCAPE
 @common_options
 def sample(
@@ -481,4 +472,4 @@ def sample(
     fitted = load_model(model)
     drawn = sample_rows(fitted, rows, seed, find_class(fitted, label), length)
     table = Sample(*drawn, fitted.origin.target).to_frame("pyarrow")
-    _write_tables(output, [table], table.column_names, as_json, {"keep": None, "no_escape": no_escape, "as_read": ()})
+    _write_tables(output, [table], table.column_names, as_json, {"keep": (), "no_escape": no_escape, "as_read": ()})

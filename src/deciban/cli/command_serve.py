@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from deciban.cli.command_predict import load_costs
 from deciban.cli.complete import complete_files, complete_models
 from deciban.cli.options import (
     MODEL,
+    Decorated,
     Number,
     ReadOptions,
     command,
@@ -34,6 +35,15 @@ WHOLE_NUMBER = re.compile(r"^(-?\d+)\.0$")
 
 # Packages of the extra "serve".
 SERVE_PACKAGES = ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client", "anyio")
+
+
+def _setting_option(
+    settings: Any, name: str, metavar: str, text: str, low: int = 1
+) -> Callable[[Decorated], Decorated]:
+    """Return the option of a setting that is a number: an integer from `low` on, or positive seconds."""
+    default = getattr(settings, name)
+    kind = click.IntRange(low) if isinstance(default, int) else click.FloatRange(0.0, min_open=True)
+    return click.option(f"--{name.replace('_', '-')}", type=kind, default=default, metavar=metavar, help=text)
 
 
 @command(short_help="Serve a model over HTTP", epilog="""\b
@@ -82,32 +92,25 @@ Examples:
     help="With --learn: after every 1,000 added rows (see --decay-every), multiply all earlier counts by this factor, "
     "e.g. 0.99.",
 )
-@click.option(
-    "--decay-every",
-    type=click.IntRange(1),
-    default=LearnSettings.decay_every,
-    metavar="ROWS",
-    help="With --decay: number of added rows between decay steps.",
-)
+@_setting_option(LearnSettings, "decay_every", "ROWS", "With --decay: number of added rows between decay steps.")
 @click.option(
     "--retune-every",
     type=click.IntRange(1),
     metavar="ROWS",
     help="With --learn: retune the model in the background after every ROWS added rows.",
 )
-@click.option(
-    "--max-journal-bytes",
-    type=click.IntRange(1 << 18),
-    default=LearnSettings.max_journal_bytes,
-    metavar="BYTES",
-    help="With --learn: maximum size of the log of added rows (journal), kept next to the model file.",
+@_setting_option(
+    LearnSettings,
+    "max_journal_bytes",
+    "BYTES",
+    "With --learn: maximum size of the log of added rows (journal), kept next to the model file.",
+    low=1 << 18,
 )
-@click.option(
-    "--max-model-bytes",
-    type=click.IntRange(1),
-    default=LearnSettings.max_model_bytes,
-    metavar="BYTES",
-    help="With --learn: maximum size of the model file; a larger model learns no more rows.",
+@_setting_option(
+    LearnSettings,
+    "max_model_bytes",
+    "BYTES",
+    "With --learn: maximum size of the model file; a larger model learns no more rows.",
 )
 @click.option(
     "--costs",
@@ -125,61 +128,18 @@ Examples:
     metavar="N",
     help="Number of worker processes; must be 1 with --learn.",
 )
-@click.option(
-    "--max-body-bytes",
-    type=click.IntRange(1),
-    default=RequestSettings.max_body_bytes,
-    metavar="BYTES",
-    help="Maximum size of a request body.",
-)
-@click.option(
-    "--max-rows",
-    type=click.IntRange(1),
-    default=RequestSettings.max_rows,
-    metavar="N",
-    help="Maximum number of rows per request.",
-)
-@click.option(
-    "--max-columns",
-    type=click.IntRange(1),
-    default=RequestSettings.max_columns,
-    metavar="N",
-    help="Maximum number of columns per request.",
-)
-@click.option(
-    "--read-timeout",
-    type=click.FloatRange(0.0, min_open=True),
-    default=RequestSettings.read_timeout,
-    metavar="SECONDS",
-    help="Time allowed to receive a request body.",
-)
-@click.option(
-    "--response-timeout",
-    type=click.FloatRange(0.0, min_open=True),
-    default=RequestSettings.response_timeout,
-    metavar="SECONDS",
-    help="Time allowed to process a request and respond.",
-)
-@click.option(
-    "--shutdown-timeout",
-    type=click.FloatRange(0.0, min_open=True),
-    default=ConnectionSettings.shutdown_timeout,
-    metavar="SECONDS",
-    help="Time allowed for in-flight requests on shutdown.",
-)
-@click.option(
-    "--max-connections",
-    type=click.IntRange(1),
-    default=ConnectionSettings.max_connections,
-    metavar="N",
-    help="Maximum number of open connections per worker.",
-)
-@click.option(
-    "--max-connections-per-address",
-    type=click.IntRange(1),
-    default=ConnectionSettings.max_connections_per_address,
-    metavar="N",
-    help="Maximum number of open connections per client address and worker.",
+@_setting_option(RequestSettings, "max_body_bytes", "BYTES", "Maximum size of a request body.")
+@_setting_option(RequestSettings, "max_rows", "N", "Maximum number of rows per request.")
+@_setting_option(RequestSettings, "max_columns", "N", "Maximum number of columns per request.")
+@_setting_option(RequestSettings, "read_timeout", "SECONDS", "Time allowed to receive a request body.")
+@_setting_option(RequestSettings, "response_timeout", "SECONDS", "Time allowed to process a request and respond.")
+@_setting_option(ConnectionSettings, "shutdown_timeout", "SECONDS", "Time allowed for in-flight requests on shutdown.")
+@_setting_option(ConnectionSettings, "max_connections", "N", "Maximum number of open connections per worker.")
+@_setting_option(
+    ConnectionSettings,
+    "max_connections_per_address",
+    "N",
+    "Maximum number of open connections per client address and worker.",
 )
 @click.option("--access-log", is_flag=True, help="Log each request to standard error.")
 @partial(

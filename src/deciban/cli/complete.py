@@ -91,6 +91,14 @@ def complete_type(context: click.Context, parameter: click.Parameter, incomplete
     return _matching((f"{name}=" for name in _columns(context)), incomplete, more_follows=True)
 
 
+def complete_sheet(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Complete the name of a sheet of the first table."""
+    from python_calamine import load_workbook
+
+    tables = _values(context, "table", "sources")
+    return _matching(load_workbook(os.path.expanduser(tables[0])).sheet_names, incomplete) if tables else []
+
+
 def complete_family(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Complete COLUMN=FAMILY, or the last of several columns."""
     columns, sign, family = incomplete.rpartition("=")

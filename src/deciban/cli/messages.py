@@ -12,7 +12,7 @@ from deciban.util.text_tables import format_class, list_some
 SAME_NAME = (
     *("alpha", "by", "column", "date_format", "delimiter", "encoding", "folds", "force", "if_exists", "ignore", "keep"),
     *("length", "max_seconds", "missing", "prior", "pushdown", "query", "reject", "row", "rows", "sheet", "table"),
-    *("coverage", "target", "thousands", "threads", "title", "unseen", "weight"),
+    *("classes", "coverage", "monotone", "ordered", "target", "thousands", "threads", "title", "unseen", "weight"),
 )
 
 # All options, by Python argument.

@@ -3,6 +3,7 @@
 import ast
 import csv
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from deciban.cli.complete import complete_column, complete_files, complete_models, complete_tables, complete_type
+from deciban.cli.complete import (
+    complete_column,
+    complete_files,
+    complete_models,
+    complete_sheet,
+    complete_tables,
+    complete_type,
+)
 from deciban.cli.output import check_output, list_first, notify
 from deciban.errors import Argument, ClassPerRowWarning, DataError, Place, UsageError
 from deciban.sources.addresses import HIDDEN, mask_passwords
@@ -193,6 +201,7 @@ COSTS = click.option(
     shell_complete=complete_files,
     help="File with the cost of each decision (row) for each true class (column).",
 )
+output_option = partial(click.option, "--output", "-o", metavar="FILE", shell_complete=complete_files)
 MODEL = click.argument("model", type=click.Path(dir_okay=False), shell_complete=complete_models)
 
 
@@ -233,7 +242,8 @@ def input_options(command: Decorated) -> Decorated:
             click.option("--date-format", metavar="FORMAT", default="", show_default="ISO 8601", help="Date format in "
                          "CSV and Excel files, e.g. %d.%m.%Y."),
             click.option("--no-header", is_flag=True, help="The CSV or Excel file has no header line."),
-            click.option("--sheet", metavar="NAME", show_default="first with data", help="Sheet of an Excel file."),
+            click.option("--sheet", metavar="NAME", shell_complete=complete_sheet, show_default="first with data",
+                         help="Sheet of an Excel file."),
         )
     ):  # fmt: skip
         with_options = option(with_options)
@@ -318,9 +328,17 @@ def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
         try:
             yield
         except ClassPerRowWarning as warning:
-            raise DataError(
-                warning.message, place=Place(scan.name), remedy=("or pass ", Argument("force", True))
-            ) from None
+            cause, _, remedy = str(warning).rpartition("; ")
+            remedies = (f"{remedy}, or pass ", Argument("force", True))
+            raise DataError(cause, place=Place(scan.name), remedy=remedies) from None
+
+
+def note_missing_words(scan: "Source", target: str | None) -> None:
+    """Print a note for each column with words that are read as missing cells."""
+    for name, note in scan.notes.items():
+        if name != target:
+            keep = f"use --type {shlex.quote(f'{name}=text')} to keep them as text"
+            notify("note", f"column {name!r}: {note}; {keep}")
 
 
 def warn_missing_columns(fitted: "Fitted", scan: "Source") -> None:
@@ -397,6 +415,17 @@ def parse_prior(text: str) -> Any:
         return {name: parse_number(share) for name, share in shares.items()}
     except ValueError:
         raise click.UsageError(f"--prior {text}: give a number for each class, such as 0.01, 1% or 1/100") from None
+
+
+def parse_monotone(texts: Sequence[str]) -> dict[str, int] | None:
+    """Parse values of --monotone: "income=+1" gives {"income": 1}."""
+    found = {}
+    for text in texts:
+        name, sign = parse_pair(text, "--monotone", "COLUMN=+1 or COLUMN=-1")
+        if sign not in ("+1", "1", "-1"):
+            raise click.UsageError(f"--monotone {text}: write it as {name}=+1 or {name}=-1")
+        found[name] = int(sign)
+    return found or None
 
 
 def parse_families(texts: Sequence[str], columns: Sequence[str] | None = None) -> dict[Any, Any] | None:

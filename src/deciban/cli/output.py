@@ -22,6 +22,7 @@ from deciban.util.text_tables import (
     terminal_width,
     text_width,
     to_json,
+    wrap_lines,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ def escape_controls(text: str) -> str:
 def echo(text: Any = "") -> None:
     """Print text to standard output."""
     click.echo(escape_controls(str(text)))
+
+
+def echo_wrapped(text: str) -> None:
+    """Print text to standard output; a terminal wraps it after words."""
+    echo(wrap_lines(text, terminal_width()))
 
 
 def echo_heading(text: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,9 @@ from deciban.typing import Costs
 from deciban.util.arrays import Floats
 from deciban.util.results import Part, Result, TextTable
 from deciban.util.text_tables import count_noun, list_some, same_label
+
+if TYPE_CHECKING:
+    from deciban.sources.sniff import FileFormat
 
 # Label of the decision to leave a row undecided.
 REJECT = "reject"
@@ -161,6 +166,33 @@ class Loss(Result):
             0 on the diagonal, 1 elsewhere.
         """
         return cls(1.0 - np.eye(len(classes)), tuple(classes), tuple(classes))
+
+    @classmethod
+    def absolute_distance(cls, classes: Sequence[Any]) -> Loss:
+        """Create the loss of ordered classes: a mistake costs the number of steps between the two classes.
+
+        Its decision with the least risk is the posterior median.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            Labels of the classes, in ascending order, which are also the decisions.
+
+        Returns
+        -------
+        Loss
+
+        Examples
+        --------
+        >>> from deciban import Loss
+        >>> print(Loss.absolute_distance(["low", "medium", "high"]))
+        decide  if low  if medium  if high
+        low          0          1        2
+        medium       1          0        1
+        high         2          1        0
+        """
+        place = np.arange(len(classes), dtype=np.float64)
+        return cls(np.abs(place[:, None] - place), tuple(classes), tuple(classes))
 
     @classmethod
     def from_class_costs(cls, costs: Mapping[Any, float]) -> Loss:
@@ -544,13 +576,17 @@ def parse_arrow(given: Any) -> LossParts:
 
 def read_costs(path: str | Path) -> LossParts:
     """Read a file with a column for each class; its first column has the decisions."""
-    from deciban.sources.csv import CsvSource
     from deciban.sources.open import scan
+    from deciban.sources.sniff import sniff
 
-    name = str(path)
+    name, decimal = str(path), "."
     try:
-        source = scan(path, missing=())
-        columns = source.with_types(dict.fromkeys(source.names, "VARCHAR")).table().to_pydict()
+        found = sniff(Path(path), name) if Path(path).is_file() else None
+        if found is not None and found.kind == "csv":
+            columns, decimal = read_csv_cells(Path(path), found), found.decimal
+        else:
+            source = scan(path, missing=())
+            columns = source.with_types(dict.fromkeys(source.names, "VARCHAR")).table().to_pydict()
     except OSError as error:
         raise LossError("cannot read the costs", place=Place(name), remedy=error.strerror or "check the name") from None
     except DataError as error:
@@ -565,13 +601,32 @@ def read_costs(path: str | Path) -> LossParts:
             place=Place(name),
             remedy="put the classes in the first line and the decisions in the first column",
         )
-    decimal = source.cells.decimal if isinstance(source, CsvSource) else "."
     lines = list(zip(*(cells for _, cells in costs), strict=True))
     for decision, line in zip(decisions, lines, strict=True):
         if not all(cell and cell.strip() for cell in line):
             raise LossError(f"row {decision!r} has an empty cell", place=Place(name), remedy="give every cost")
     named = tuple((decision or "").strip() for decision in decisions)
     return [[parse_cell(cell, decimal) for cell in line] for line in lines], named, tuple(label for label, _ in costs)
+
+
+def read_csv_cells(path: Path, found: FileFormat) -> dict[str, list[str]]:
+    """Return the columns of a small CSV file as text. DuckDB, which reads tables, may not be installed."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(path), compression=found.compression) as stream:
+        data: bytes = stream.read()
+    text = data.decode("utf-8-sig" if found.encoding == "utf-8" else found.encoding, errors="replace")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=found.delimiter, strict=True)
+    lines, width = [], len(found.header)
+    try:
+        for row in rows:
+            if row and len(row) != width:
+                cause = f"expected {count_noun(width, 'cell')}, found {len(row)}"
+                raise DataError(cause, place=Place(f"{path}, line {rows.line_num}"), remedy="give every cost")
+            lines += [row] if row else []
+    except csv.Error as error:
+        raise DataError(str(error), place=Place(f"{path}, line {rows.line_num}"), remedy="close all quotes") from None
+    return {label: [line[k] for line in lines[1:]] for k, label in enumerate(found.header)}
 
 
 # --- cells and labels

@@ -192,7 +192,7 @@ class Belief(Result, Mapping[Any, float]):
 def bayes(
     prior: float | Mapping[Any, float],
     likelihoods: Sequence[float] | Mapping[Any, float],
-    names: tuple[Any, Any] = ("positive", "negative"),
+    names: tuple[Any, Any] = ("A", "B"),
     *,
     density: bool = False,
 ) -> Belief:
@@ -204,7 +204,7 @@ def bayes(
         Probability of the first of two hypotheses, or of each of any number of hypotheses; these must sum to 1.
     likelihoods : sequence of float or mapping from hypothesis to float
         Probability of the evidence under each hypothesis, in the same order. A density may be above 1.
-    names : (label, label), default=("positive", "negative")
+    names : (label, label), default=("A", "B")
         Names of the two hypotheses, if the prior is a number.
     density : bool, default=False
         True if the likelihoods are densities, such as those of a normal distribution. Natural frequencies are then

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, overload
 
@@ -69,9 +69,8 @@ from deciban.scoring.simulate import Sample, sample_rows
 from deciban.sources.open import kind_of_rows, open_query_or_table
 from deciban.sources.streams import Examples
 from deciban.store import model_file
-from deciban.store.about import describe_fit
 from deciban.store.lock import check_no_service
-from deciban.store.model_file import shards_of
+from deciban.store.model_file import describe_fit, shards_of
 from deciban.typing import Costs, Labels, Path, Prior, Table, Weights
 from deciban.util.frames import Library, library_of, remember_library
 
@@ -111,6 +110,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     tune : {"auto", "weights"} or None, default="auto"
         "auto" chooses families, joint blocks and evidence weights on left-out rows, and learns corrections of the sum.
         "weights" omits the corrections. None is plain Bayes.
+    ordered : bool, default=False
+        If True, the classes are ordered: `predict` returns the posterior median, `decide` minimizes the number of
+        steps between the decision and the true class, and evaluations include metrics of ordered classes. The order
+        is that of `classes`, of an ordered categorical target (pandas, or an Enum of polars), or else ascending;
+        three or more classes that are texts need one of the first two.
+    monotone : mapping from column to 1 or -1, default=None
+        Numeric columns whose evidence must favor higher classes the higher the number (1), or the lower (-1), all
+        else being equal: for two classes the second of `classes_`, for more classes with ``ordered=True`` the higher
+        of any two. Such a column is binned and belongs to no joint block and no correction.
     unlabeled : {"em"} or None, default=None
         How `fit` treats rows without a label. None ignores them. "em" also learns from them by
         expectation-maximization: each counts in every class with its posterior. They are ignored unless left-out
@@ -188,6 +196,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         unseen: Literal["ignore", "smooth", "error"] = "ignore",
         threads: int | None = None,
         tune: Literal["auto", "weights"] | None = "auto",
+        ordered: bool = False,
+        monotone: Mapping[Any, int] | None = None,
         unlabeled: Literal["em"] | None = None,
     ) -> None:
         self.families = families
@@ -197,6 +207,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.unseen = unseen
         self.threads = threads
         self.tune = tune
+        self.ordered = ordered
+        self.monotone = monotone
         self.unlabeled = unlabeled
 
     def fit(
@@ -268,7 +280,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._become(fitted, training=(X, y, sample_weight))  # not copied
 
     def predict(self, X: Table) -> npt.NDArray[Any]:
-        """Return the most probable class of each row.
+        """Return the most probable class of each row, or the posterior median of ordered classes.
 
         Parameters
         ----------
@@ -279,8 +291,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Returns
         -------
         ndarray of shape (rows,)
-            Predicted classes; ties go to the first of `classes_`. For a Spark DataFrame: the DataFrame with the columns
-            ``predicted`` and ``probability`` added.
+            Predicted classes; ties go to the first of `classes_`, or to the lowest of ordered classes. For a Spark
+            DataFrame: the DataFrame with the columns ``predicted`` and ``probability`` added.
 
         See Also
         --------
@@ -1188,6 +1200,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise UsageError("expected an integer of at least 2", parameter=Argument("folds", folds))
         settings = self._settings()
         settings.check()
+        if (order := fit.find_class_order(settings, X, y)) is not None:
+            settings = replace(settings, classes=order)
         rows = open_examples(None, X, y, sample_weight)
         if hold_out_last is not None:
             found = evaluate.evaluate_last(settings, rows, hold_out_last, loss, max_seconds)

@@ -426,10 +426,9 @@ def _compare_values(show: Callable[[int], str], cells: Floats, weight: Floats | 
     cells, missing = _add_missing(cells, weight)
     divergence, chance, p = _test_cells(cells)
     total, share = cells.sum(axis=0), cells.sum(axis=1) / max(cells.sum(), 1e-300)
-    tests = [p]
-    for there, absent in ((0, 1), (1, 0)):
-        only = float(((cells[absent] == 0.0) & (total > 0.0)).sum())
-        expected = float((share[there] ** total[total > 0.0]).sum())
+    rare, tests = (total > 0.0) & (total * share.min() < MIN_EXPECTED), [p]
+    for there, absent in ((0, 1), (1, 0)) if rare.any() else ():
+        only, expected = float((cells[absent, rare] == 0.0).sum()), float((share[there] ** total[rare]).sum())
         tests.append(float(gammainc(only, expected)) if only else 1.0)
     words = "no change"
     if cells.size and cells.any(axis=1).all():
@@ -438,7 +437,7 @@ def _compare_values(show: Callable[[int], str], cells: Floats, weight: Floats | 
         value = "missing" if k >= known else shorten(show(k), 30)
         words = f"{value}: {before[k]:.1%} → {after[k]:.1%}" if before[k] != after[k] else words
     unseen = float(cells[1, :known][cells[0, :known] == 0.0].sum())
-    return ColumnChange(divergence, chance, min(1.0, 3.0 * min(tests)), unseen, *missing, words)
+    return ColumnChange(divergence, chance, _combine(tests), unseen, *missing, words)
 
 
 def _shower(levels: pa.Array) -> Callable[[int], str]:
@@ -465,27 +464,29 @@ def _test_order(found: ColumnChange, cells: Floats) -> ColumnChange:
         return found
     gap = np.abs(np.cumsum(cells[1]) / n[1] - np.cumsum(cells[0]) / n[0]).max()
     p = float(kolmogorov(gap * np.sqrt(n[0] * n[1] / n.sum())))
-    return replace(found, p_value=min(1.0, 2.0 * min(found.p_value, p)))
+    return replace(found, p_value=_combine([found.p_value, p]))
 
 
 def _compare_moments(present: Floats, mean: Floats, variance: Floats, weight: Floats | None) -> ColumnChange:
-    """Compare means by a z-test, and missing cells. The variance is not tested: its error depends on the tails."""
-    from scipy.special import erfc
+    """Compare means by a t-test, and missing cells. The variance is not tested: its error depends on the tails."""
+    from scipy.special import stdtr
 
     cells, missing = _add_missing(present[:, None], weight)
     divergence, chance, p = _test_cells(cells)
-    words, tests, inverse = "no change", [p], float(_divide(np.ones(2), present).sum())
+    words, tests, inverse = "no change", [p] if cells.shape[1] > 1 else [], float(_divide(np.ones(2), present).sum())
     if present.all():
         pooled, step = float(np.sqrt(present @ variance / present.sum())), float(mean[1] - mean[0])
         size = 0.0 if step == 0.0 else step / pooled if pooled else np.copysign(np.inf, step)
-        tests.append(float(erfc(abs(size) / np.sqrt(2.0 * inverse))))
+        freedom = float(present.sum()) - 2.0
+        t = abs(size) * np.sqrt(max(freedom, 0.0) / (inverse * present.sum()))
+        tests.append(float(2.0 * stdtr(freedom, -t)) if freedom > 0.0 else 1.0)
         divergence, chance = divergence + _diverge_normals(abs(size)), chance + inverse / 8.0
-        if p < tests[1]:
+        if p < tests[-1]:
             words = f"missing: {missing[0]:.1%} → {missing[1]:.1%}"
         elif (variance != variance[0]).any() or size:
             ratio = float(np.sqrt(variance[1] / variance[0])) if variance[0] else np.inf
             words = f"mean {size:+.2f} SD, SD × {ratio:.2f}"
-    return ColumnChange(divergence, chance, min(1.0, 2.0 * min(tests)), 0.0, *missing, words)
+    return ColumnChange(divergence, chance, _combine(tests), 0.0, *missing, words)
 
 
 def _diverge_normals(distance: float) -> float:
@@ -519,14 +520,26 @@ def _test_cells(cells: Floats) -> tuple[float, float, float]:
         (kept * np.log(np.where(kept > 0.0, kept, 1.0) / np.where(kept > 0.0, expected, 1.0))).sum()
     )
     chance = (grouped.shape[1] - 1) * float((1.0 / n).sum()) / 8.0
-    overall = float(chdtrc(kept.shape[1] - 1, max(statistic, 0.0))) if kept.shape[1] > 1 else 1.0
+    overall = [float(chdtrc(kept.shape[1] - 1, max(statistic, 0.0)))] if kept.shape[1] > 1 else []
     x, y = cells[1], cells[0]
     at_least = np.where(x > 0.0, betainc(np.maximum(x, 1e-9), y + 1.0, share[1]), 1.0)
     at_most = np.where(y > 0.0, betainc(np.maximum(y, 1e-9), x + 1.0, share[0]), 1.0)
     single = np.minimum(2.0 * np.minimum(at_least, at_most), 1.0)
     smallest = float(single.min())
     testable = float((2.0 * share.min() ** total <= smallest).sum())
-    return max(divergence, 0.0), chance, min(1.0, 2.0 * min(overall, max(testable, 1.0) * smallest))
+    return max(divergence, 0.0), chance, _combine([*overall, min(max(testable, 1.0) * smallest, 1.0)])
+
+
+def _combine(p: list[float]) -> float:
+    """Return the harmonic mean of p-values, which is the p-value of all tests together (Wilson 2019).
+
+    Tests of one column depend on each other in unknown ways. Small harmonic means hardly depend on it, and are never
+    larger than by Bonferroni's correction. A test that cannot find anything must not be among them.
+
+    >>> round(_combine([0.01, 0.01]), 6), round(_combine([0.001, 1.0]), 6)
+    (0.01, 0.001998)
+    """
+    return float(len(p) / (1.0 / np.maximum(p, 1e-300)).sum()) if p else 1.0
 
 
 def _entropy_gain(p: Floats, q: Floats) -> Floats:

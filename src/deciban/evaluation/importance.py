@@ -32,7 +32,7 @@ from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 from deciban.util.progress import one_call, progress, track
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import DECIBANS, count_noun
+from deciban.util.text_tables import DECIBANS, count_noun, note_hidden
 
 # Numbers of evidence (row by column by class): 32 MB. Of more rows, a sample is used.
 MAX_NUMBERS_OF_IMPORTANCE = 1 << 22
@@ -144,14 +144,13 @@ class Importance(Result):
             for k in order[:MAX_COLUMNS_PRINTED]
         ]
         rows = f"{count_noun(self.rows, 'row')} ({self.source})"
-        more = len(order) - MAX_COLUMNS_PRINTED
         return [
             TextTable(
                 lines,
                 ("column", "decibans", "bits lost"),
                 right=[1, 2],
                 title=f"importance of each column in {rows}:",
-                notes=[f"… ({more:,} more columns)"] if more > 0 else [],
+                notes=note_hidden(len(order) - MAX_COLUMNS_PRINTED, "more column"),
                 bars=[(0.0, float(self.decibans[k])) for k in order[:MAX_COLUMNS_PRINTED]],
             )
         ]
@@ -182,9 +181,9 @@ def compute_new_row_importance(fitted: Fitted, X: Any) -> Importance:
 
 
 def compute_simulated_importance(fitted: Fitted) -> Importance:
-    """Compute importance on rows sampled from the generative model."""
+    """Compute importance on rows sampled from the generative model, with the joint blocks of tuning."""
     try:
-        rows, _ = sample_rows(fitted, SAMPLED_ROWS, 0)
+        rows, _ = sample_rows(fitted, SAMPLED_ROWS, 0, model=fitted.joint_generative)
     except DecibanError as error:
         raise UsageError(
             f"importance needs rows: no training rows are in memory, and none can be sampled ({error})",

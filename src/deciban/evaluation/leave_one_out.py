@@ -15,11 +15,11 @@ from deciban.families.base.contract import LeftOutRows
 from deciban.fitting.left_out import score_without_each_row
 from deciban.fitting.tune.rows import Copies, find_copies
 from deciban.model.counts import Counts
-from deciban.model.model import Evidence, Model, concatenate_evidence, log_normalize
+from deciban.model.model import Evidence, Model, choose_class, concatenate_evidence, log_normalize
 from deciban.model.tuning import copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table
-from deciban.util.arrays import Codes, Floats
+from deciban.util.arrays import Codes, Floats, Integers
 from deciban.util.frames import remember_library
 from deciban.util.results import Metrics, Part, Result
 from deciban.util.text_tables import count_noun, terminal_width, wrap_lines
@@ -54,6 +54,8 @@ class LeaveOneOut(Result):
         The evidence of each block; None if it is too large to keep.
     copies : int, default=0
         Number of rows that are copies of others. Copies are left out together.
+    order : ndarray of shape (n_classes,), default=None
+        Indices of ordered classes, ascending.
 
     See Also
     --------
@@ -76,6 +78,7 @@ class LeaveOneOut(Result):
     given_tuning: bool
     kept_evidence: Evidence | None
     copies: int = 0
+    order: Integers | None = None
 
     @property
     def evidence(self) -> Evidence:
@@ -105,7 +108,9 @@ class LeaveOneOut(Result):
         Evaluation
         """
         costs = None if loss is None else Loss.from_costs(loss).for_classes(list(self.classes))
-        found = Evaluation.from_posterior(self.posterior, self.labels, self.weights, self.classes, 0.0, costs)
+        found = Evaluation.from_posterior(
+            self.posterior, self.labels, self.weights, self.classes, 0.0, costs, self.order
+        )
         return remember_library(replace(found, leave_one_out=True, copies=self.copies), self)
 
     @cached_property
@@ -170,7 +175,7 @@ class LeaveOneOut(Result):
     def _columns(self) -> dict[str, Any]:
         return {
             "class": self.classes[self.labels],
-            "predicted": self.classes[self.posterior.argmax(axis=1)],
+            "predicted": self.classes[choose_class(self.posterior, self.order)],
             "probability": self.posterior[np.arange(self.labels.size), self.labels],
             "log_loss": self.log_losses,
             "weight": self.weights,
@@ -231,4 +236,4 @@ def leave_one_out(
     parts = score_without_each_row(model, counts, prior, table, rows, weights, finish, threads)
     joint, posterior = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     kept = concatenate_evidence([part[2] for part in parts if part[2] is not None]) if keep else None
-    return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra)
+    return LeaveOneOut(model.classes, posterior, joint, labels, weights, given_tuning, kept, copies.extra, model.order)

@@ -11,6 +11,7 @@ import numpy as np
 
 from deciban.decisions.decide import choose_decisions, compute_incurred_costs
 from deciban.decisions.loss import Loss
+from deciban.model.model import choose_class
 from deciban.model.tuning import MAX_GAIN_BY_CHANCE, copies_in_words
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Codes, Floats, Integers
@@ -21,6 +22,7 @@ from deciban.util.text_tables import (
     format_class,
     integer_if_whole,
     line_width,
+    note_hidden,
     shorten,
     text_width,
 )
@@ -169,7 +171,12 @@ PRINTED_NAMES = {
     "f1": "F1",
     "expected_calibration_error": "calibration error",
     "mean_cost": "mean cost",
+    "ranked_probability_score": "ranked probability score",
+    "mean_absolute_distance": "mean absolute distance",
 }
+
+# Metrics of ordered classes.
+ORDERED_METRICS = ("ranked_probability_score", "mean_absolute_distance")
 
 # Classes of a confusion matrix that fits a terminal.
 MAX_MATRIX_CLASSES = 12
@@ -304,6 +311,9 @@ class Evaluation(Result):
         Weight of the rows by true class and least-risk decision; None without a loss.
     copies : int, default=0
         Number of rows that are copies of others. Leave-one-out leaves copies out together.
+    ranked_sum, distance_sum : float or None, default=None
+        Weighted sums of the ranked probability score, and of the steps between the predicted and the true class; None
+        if the classes have no order.
 
     See Also
     --------
@@ -326,6 +336,13 @@ class Evaluation(Result):
     .. math::
 
         \mathrm{calibration\ error} = \sum_k \frac{n_k}{n} \, | o_k - p_k |
+
+    For ordered classes, numbered from 1 to K:
+
+    .. math::
+
+        \mathrm{ranked\ probability\ score} = \frac{1}{n} \sum_i \sum_{k < K}
+        \left( P(c \le k \mid x_i) - [y_i \le k] \right)^2
 
     Examples
     --------
@@ -352,10 +369,19 @@ class Evaluation(Result):
     decisions: tuple[Any, ...] | None = None
     decision_counts: Floats | None = None
     copies: int = 0
+    ranked_sum: float | None = None
+    distance_sum: float | None = None
 
     @classmethod
     def from_posterior(
-        cls, posterior: Floats, labels: Codes, weights: Floats, classes: LabelArray, unknown: float, loss: Loss | None
+        cls,
+        posterior: Floats,
+        labels: Codes,
+        weights: Floats,
+        classes: LabelArray,
+        unknown: float,
+        loss: Loss | None,
+        order: Integers | None = None,
     ) -> Evaluation:
         """Compute the metrics of rows with these posteriors.
 
@@ -373,12 +399,14 @@ class Evaluation(Result):
             Weight of further rows, whose class is not one of `classes`.
         loss : Loss or None
             Costs of decisions.
+        order : ndarray of shape (n_classes,), default=None
+            Indices of ordered classes, ascending.
 
         Returns
         -------
         Evaluation
         """
-        size, best = classes.size, posterior.argmax(axis=1)
+        size, best = classes.size, choose_class(posterior, order)
         confusion = np.bincount(labels * size + best, weights, size * size).astype(np.float64).reshape(size, size)
         of_truth = posterior[np.arange(best.size), labels]
         log_losses = -np.log(np.maximum(of_truth, MIN_PROBABILITY))
@@ -392,6 +420,12 @@ class Evaluation(Result):
             Ranking(posterior, labels, weights),
             unknown_class_rows=unknown,
         )
+        if order is not None:
+            place, most = np.argsort(order), unknown * (size - 1)
+            below = np.cumsum(posterior[:, order], axis=1) - (place[labels, None] <= np.arange(size))
+            ranked, distance = (below[:, :-1] ** 2).sum(axis=1), np.abs(place[best] - place[labels])
+            sums = {"ranked_sum": float(weights @ ranked) + most, "distance_sum": float(weights @ distance) + most}
+            found = replace(found, **sums)  # type: ignore[arg-type]  # both are numbers
         if loss is None:
             return found
         constant = loss.matrix @ confusion.sum(axis=1)  # raises if costs differ from row to row
@@ -437,6 +471,8 @@ class Evaluation(Result):
             decisions if costed else None,
             decision_counts if costed else None,
             self.copies + other.copies,
+            _add_known(self.ranked_sum, other.ranked_sum),
+            _add_known(self.distance_sum, other.distance_sum),
         )
 
     @property
@@ -473,6 +509,16 @@ class Evaluation(Result):
     def expected_calibration_error(self) -> float:
         """Mean absolute difference between predicted and observed probabilities of the predicted class."""
         return self.calibration.expected_calibration_error
+
+    @property
+    def ranked_probability_score(self) -> float | None:
+        """Mean squared error of the cumulative probabilities, summed over the classes; None without an order."""
+        return None if self.ranked_sum is None else self.ranked_sum / self.weight
+
+    @property
+    def mean_absolute_distance(self) -> float | None:
+        """Mean number of steps between the predicted and the true class; None without an order."""
+        return None if self.distance_sum is None else self.distance_sum / self.weight
 
     @property
     def mean_cost(self) -> float | None:
@@ -567,6 +613,7 @@ class Evaluation(Result):
             "unknown_class_rows": integer_if_whole(self.unknown_class_rows),
         }
         metrics |= {"copies": self.copies} if self.leave_one_out else {}
+        metrics |= {} if self.ranked_sum is None else {name: getattr(self, name) for name in ORDERED_METRICS}
         if self.mean_cost is None or self.decision_counts is None:
             return metrics
         counts = [[integer_if_whole(weight) for weight in row] for row in self.decision_counts.tolist()]
@@ -599,7 +646,8 @@ class Evaluation(Result):
         )
 
     def _parts(self, width: int | None = None) -> list[Part]:
-        names = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
+        usual = ("accuracy", "log_loss", "roc_auc", "brier_score", "expected_calibration_error", "mean_cost")
+        names = (*usual, *ORDERED_METRICS)
         baseline = self.baseline
         no_row_left_out = " (no row left out)" if self.leave_one_out else ""
         metrics = Metrics(
@@ -642,8 +690,7 @@ class Evaluation(Result):
             (format_class(truth), format_class(predicted), format_amount(weight))
             for truth, predicted, weight in confusions[:MAX_CONFUSIONS]
         ]
-        rest = len(confusions) - MAX_CONFUSIONS
-        more = [f"… ({count_noun(rest, 'rarer confusion')}: to_dict())"] if rest > 0 else []
+        more = note_hidden(len(confusions) - MAX_CONFUSIONS, "rarer confusion", ": to_dict()")
         head = ("truth", "predicted", "rows")
         return [TextTable(lines, head, right=[2], title="most frequent confusions", notes=more)]
 
@@ -660,8 +707,7 @@ class Evaluation(Result):
         for line in (metrics[c] for c in sorted(largest)):
             numbers = ["" if line[name] is None else f"{line[name]:.4f}" for name in columns]
             lines.append([format_class(line["class"]), format_amount(line["rows"]), *numbers])
-        rest = len(metrics) - len(largest)
-        more = [f"… ({count_noun(rest, 'class')} with fewer rows: to_dict())"] if rest else []
+        more = note_hidden(len(metrics) - len(largest), "class", " with fewer rows: to_dict()")
         return TextTable(lines, head, range(1, len(columns) + 2), notes=more)
 
 
@@ -688,6 +734,10 @@ def _format_matrix(
     short = [shorten(name, room) for name in columns]
     table = align([shorten(name, first) for name in rows], short)
     return [table] if room >= MIN_NAME_WIDTH and len(set(short)) == len(short) and fits(table) else []
+
+
+def _add_known(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def _ratio(part: float, whole: float) -> float | None:

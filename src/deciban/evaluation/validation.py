@@ -93,8 +93,7 @@ def hold_in_memory(rows: Examples) -> Examples:
 
 def _assign_folds(rows: LabeledTable, folds: int) -> Integers:
     """Return the fold of each row; copies of a row are in the same fold."""
-    weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
-    unit = find_copies(rows.table, rows.labels.codes, weights).units
+    unit = find_copies(rows.table, rows.labels.codes, rows.row_weights).units
     first = np.unique(unit, return_index=True)[1]
     return FoldAssigner(folds).assign(Labels(rows.labels.classes, rows.labels.codes[first]))[unit]
 
@@ -167,7 +166,7 @@ def check_enough_rows(rows: Examples, folds: int) -> None:
     with rows.locate_errors():
         for piece in rows.pieces():
             table_rows += piece.table.rows
-            codes = piece.labels.codes if piece.weights is None else piece.labels.codes[piece.weights > 0.0]
+            codes = piece.labels.codes[piece.row_weights > 0.0]
             times.update(piece.labels.classes[codes[codes >= 0]].tolist())
             most = max(times.values(), default=0)
             if most >= folds:
@@ -307,10 +306,7 @@ def evaluate_last(
 
 def separate_last(rows: Examples, share: float) -> tuple[Examples, Examples]:
     """Return the rows before the last ones, and the last ones: this share of the labeled rows, at least one."""
-    known = []
-    for piece in rows.pieces():
-        labeled = piece.labels.codes >= 0
-        known.append(labeled if piece.weights is None else labeled & (piece.weights > 0.0))
+    known = [(piece.labels.codes >= 0) & (piece.row_weights > 0.0) for piece in rows.pieces()]
     places = np.flatnonzero(np.concatenate(known))
     first = int(places[-min(max(round(share * places.size), 1), places.size - 1)])
     if isinstance(rows, LabeledTable):
@@ -349,12 +345,8 @@ def read_learned_rows(fitted: Fitted, rows: Examples, sample: bool = False) -> t
     sample: use a sample of a long file.
     """
     held = rows.sample()[0] if sample and isinstance(rows, LabeledStream) else rows.whole()
-    weights = np.ones(held.table.rows) if held.weights is None else held.weights
-    return (
-        fitted.counts.schema.table_as_learned(held.table),
-        find_class_places(fitted, held.labels, held.weights),
-        weights,
-    )
+    table = fitted.counts.schema.table_as_learned(held.table)
+    return table, find_class_places(fitted, held.labels, held.weights), held.row_weights
 
 
 def sample_left_out(fitted: Fitted, rows: Examples, max_rows: int) -> tuple[Table, LeaveOneOut]:
@@ -477,10 +469,10 @@ def _count_hits(fitted: Fitted, pieces: Iterable[LabeledTable]) -> tuple[float, 
     right = total = 0.0
     for piece in pieces:
         known = piece.labels.codes >= 0
-        weights = np.ones(known.size) if piece.weights is None else piece.weights
+        weights = piece.row_weights[known]
         hits = predict(fitted, piece.table)[known] == piece.labels.classes[piece.labels.codes[known]]
-        right += float(weights[known] @ hits)
-        total += float(weights[known].sum())
+        right += float(weights @ hits)
+        total += float(weights.sum())
     return right, total
 
 
@@ -492,14 +484,16 @@ def _evaluate_pieces(
     costs = None if loss is None else loss_for(fitted, loss)
 
     def figures(piece: LabeledTable) -> Evaluation:
-        weights = np.ones(piece.table.rows) if piece.weights is None else piece.weights
+        weights = piece.row_weights
         places = piece.labels.places_among(model.classes)
         kept = np.flatnonzero((places >= 0) & (weights > 0.0))
         unknown = float(weights[places == UNKNOWN_LABEL].sum())
         table = model.schema.cells_as_learned(piece.table, piece.first_row)
         part = replace(piece, table=table, weights=weights).take(kept)
         found, copies = posterior(fitted, part) if kept.size else (np.zeros((0, model.classes.size)), 0)
-        figures = Evaluation.from_posterior(found, places[kept], weights[kept], model.classes, unknown, costs)
+        figures = Evaluation.from_posterior(
+            found, places[kept], weights[kept], model.classes, unknown, costs, model.order
+        )
         return replace(figures, copies=copies)
 
     return _add_up(map(figures, pieces))

@@ -209,16 +209,16 @@ def find_density_limit(x: Floats, density: Floats) -> float:
     return min(MAX_PEAK_DRAWN * exceeded, peak) if exceeded > 0.0 else peak
 
 
-def get_text_words(fitted: Fitted, column: int, max_words: int = MAX_LISTED) -> ColumnValues | None:
+def get_text_words(fitted: Fitted, column: int) -> ColumnValues | None:
     """Return the most characteristic words of each class in a text column; None for other columns."""
     found = find_group(fitted.generative, column)
     if found is None or not found[0].family.is_text:
         return None
-    name, each = fitted.counts.schema.column_name(column), max(max_words // fitted.classes.size, 2)
+    name, each = fitted.counts.schema.column_name(column), max(MAX_LISTED // fitted.classes.size, 2)
     words: dict[str, None] = {}
     for label in range(fitted.classes.size):
         words |= dict.fromkeys(one.word for one in list_top_words(fitted.plain, label, each, name))
-    shown = list(words)[:max_words]
+    shown = list(words)[:MAX_LISTED]
     return ColumnValues(column, name, "categories", pa.array(shown, pa.string()), None, tuple(shown))
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.families import Family
+from deciban.families.base.parts import name_part
 from deciban.families.base.shapley import MAX_ENUMERATED, Rule, settle
 from deciban.model.batches import row_ranges
 from deciban.model.model import Evidence, EvidenceTable, Model, log_normalize, measure_raised, raise_to_limit
@@ -303,7 +304,8 @@ class Block:
 
     def _part_of(self, value: Any) -> str:
         """Return the part of a value as text."""
-        return format_cell(self.family.read(Frame(pa.table([pa.array([value])], ["x"])), [0])[0][0].as_py())
+        found = self.family.read(Frame(pa.table([pa.array([value])], ["x"])), [0])[0][0].as_py()
+        return format_cell(name_part(self.family.part, found))
 
 
 def add_up_by_block(blocks: Sequence[Block], values: Floats) -> Floats:

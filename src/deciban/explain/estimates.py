@@ -11,13 +11,21 @@ import numpy as np
 
 from deciban.errors import UsageError
 from deciban.families import Family
+from deciban.families.base.parts import name_part
 from deciban.model.counts import Counts
 from deciban.model.model import Model
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats
-from deciban.util.frames import Library, choose_library, make_frame, remember_library
+from deciban.util.frames import Library, make_frame, remember_library
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import count_noun, format_class, format_digits, format_number, list_names, suggestion
+from deciban.util.text_tables import (
+    format_class,
+    format_digits,
+    format_number,
+    list_names,
+    note_hidden,
+    suggestion,
+)
 
 # Blocks that are printed; more would fill several screens.
 MAX_BLOCKS_PRINTED = 40
@@ -106,12 +114,12 @@ class BlockEstimates(Result):
             if count <= MAX_LINES_PRINTED:
                 table.append(
                     (
-                        _format_label(parameter, value),
+                        _format_label(parameter, name_part(self.family.part, value)),
                         *(format_digits(float(number)) for number in estimates[:MAX_CLASSES_PRINTED]),
                     )
                 )
-        notes = [f"… ({count_noun(count - MAX_LINES_PRINTED, 'more line')})"] if count > MAX_LINES_PRINTED else []
-        notes += _count_hidden(self.classes.size)
+        notes = note_hidden(count - MAX_LINES_PRINTED, "more line")
+        notes += note_hidden(self.classes.size - MAX_CLASSES_PRINTED, "more class")
         return [TextTable(table, ("", *shown), title=f"{self.name}: {self.family}{weighted}", notes=notes)]
 
 
@@ -119,8 +127,9 @@ class BlockEstimates(Result):
 class Estimates(Result, Mapping[str, BlockEstimates]):
     """Estimated parameters of a model: a mapping from the name of each block to its estimates.
 
-    A block of one column has the name of the column. Tables have a line for each number (block, parameter, value,
-    class, estimate) and begin with the prior, as the block "(prior)".
+    A block of one column has the name of the column. `to_frame` returns a line for each number: ``block``,
+    ``parameter``, ``value``, ``class`` and ``estimate``, first those of the prior, as the block "(prior)". Except in
+    pandas, values and classes are text.
 
     prior: prior probability of each class.
 
@@ -169,24 +178,11 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
         """Return {block: {parameter: {class: estimate}}}; the first block is "(prior)"."""
         return {PRIOR: {"probability": self.prior}, **{name: block.to_dict() for name, block in self.items()}}
 
-    def to_frame(self, library: Library | None = None) -> Any:
-        """Return a data frame with a line for each number; except in pandas, values and classes are text.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"} or None, default=None
-            Library of the result, as in other results.
-
-        Returns
-        -------
-        pandas.DataFrame, polars.DataFrame or pyarrow.Table
-            ``block``, ``parameter``, ``value``, ``class`` and ``estimate``.
-        """
-        chosen = choose_library(library, self)
+    def _frame(self, library: Library) -> Any:
         found = self._columns()
-        for name in ("value", "class") if chosen != "pandas" else ():
+        for name in ("value", "class") if library != "pandas" else ():
             found[name] = [None if cell is None else _format_value(cell) for cell in found[name]]
-        return make_frame(found, chosen)
+        return make_frame(found, library)
 
     def _columns(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {
@@ -205,21 +201,14 @@ class Estimates(Result, Mapping[str, BlockEstimates]):
 
     def _parts(self) -> list[Part]:
         blocks = list(self.values())[:MAX_BLOCKS_PRINTED]
-        more = len(self) - len(blocks)
-        hidden: list[Part] = [f"… ({count_noun(more, 'more block')})"] if more > 0 else []
+        hidden = note_hidden(len(self) - len(blocks), "more block")
         return [self._prior_table(), *(part for block in blocks for part in block._parts()), *hidden]
 
     def _prior_table(self) -> TextTable:
         classes = list(self.prior)[:MAX_CLASSES_PRINTED]
         line = ("P(class)", *(format_digits(self.prior[label]) for label in classes))
-        notes = _count_hidden(len(self.prior))
+        notes = note_hidden(len(self.prior) - MAX_CLASSES_PRINTED, "more class")
         return TextTable([line], ("", *map(format_class, classes)), title="prior", notes=notes)
-
-
-def _count_hidden(classes: int) -> list[str]:
-    """Return a note on classes that are not printed."""
-    more = classes - MAX_CLASSES_PRINTED
-    return [f"… ({count_noun(more, 'more class')})"] if more > 0 else []
 
 
 def _format_label(parameter: str, value: Any) -> str:

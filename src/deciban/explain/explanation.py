@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from textwrap import wrap
 from typing import Any
 
@@ -15,11 +17,14 @@ from deciban.explain.calculation import (
     COLUMN_KEYS,
     MAX_TERMS,
     Term,
+    clip_infinite,
     format_calculation,
+    format_decibans,
     format_shared_columns,
     format_sum,
     make_block_terms,
     make_column_terms,
+    roll_up,
 )
 from deciban.explain.columns import (
     Block,
@@ -32,22 +37,36 @@ from deciban.explain.columns import (
     read_row_values,
     share_corrections,
 )
-from deciban.explain.parts import (
-    IMPOSSIBLE,
-    MAX_CLASSES_SHOWN,
-    MAX_ROWS_SHOWN,
-    NO_ROWS,
-    count_hidden_rows,
-    explanation_parts,
-    format_prediction,
-)
 from deciban.explain.words import TextEvidence, TokenizedText, tokenize_texts
-from deciban.model.model import Evidence, Model
+from deciban.model.model import Evidence, Model, choose_class
 from deciban.model.partial_rows import MissingAdjustment
 from deciban.tables.table import Table
 from deciban.util.arrays import Codes, Flags, Floats, Integers
-from deciban.util.results import Part, Result
-from deciban.util.text_tables import DECIBANS, DEFAULT_WIDTH, count_noun, format_class, line_width
+from deciban.util.results import Aligned, Part, Result, TextTable
+from deciban.util.text_tables import (
+    DECIBANS,
+    DEFAULT_WIDTH,
+    count_noun,
+    format_class,
+    format_digits,
+    line_width,
+    note_hidden,
+)
+
+# Note for a row that is impossible in every class.
+IMPOSSIBLE = "this row is impossible in every class: the posterior is the prior"
+
+# Text of an explanation without rows.
+NO_ROWS = "no rows"
+
+# More classes than this do not fit side by side; the most probable ones are shown.
+MAX_CLASSES_SHOWN = 4
+
+# Rows shown by `repr` and in a notebook: about two screens.
+MAX_ROWS_SHOWN = 5
+
+# Terms with a bar of their own; the others share one, as in the report.
+MAX_TERMS_SHOWN = 15
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,14 +139,41 @@ class Explanation(Result):
         return cls(model.evidence(table), model, table, by)
 
     def _parts(self) -> list[Part]:
-        return list(explanation_parts(self))
+        rows = self.table.rows
+        shown = [part for row in range(min(rows, MAX_ROWS_SHOWN)) for part in self._row_parts(row)]
+        return [*(shown or [NO_ROWS]), *_count_hidden_rows(rows)]
+
+    def _row_parts(self, row: int) -> Iterator[Part]:
+        """Yield the prediction and its sum of evidence, as a waterfall of bars."""
+        found = self.to_dict(row)
+        prediction = _format_prediction(found)
+        if found["against"] is None:
+            yield prediction + (f"\n{IMPOSSIBLE}" if self._impossible[row] else "")
+            return
+        terms = self.terms(row)
+        rolled = roll_up(terms, MAX_TERMS_SHOWN)
+        ends = list(accumulate(clip_infinite([value for _, value in rolled]), initial=0.0))
+        best, other = (format_class(found[name]) for name in ("predicted", "against"))
+        yield TextTable(
+            [(label, format_decibans(value, 2)) for label, value in (*rolled, ("sum", found["sum"]))],
+            (f"evidence for {best} against {other}", "decibans"),
+            right=[1],
+            title=prediction,
+            notes=self._notes(row, terms),
+            bars=[*pairwise(ends), (0.0, ends[-1])],
+            bar_reach=1.0,  # less than a deciban has no long bar
+            total=True,
+        )
+        if self.by == "block":
+            yield Aligned(self._format_calculation(row, DEFAULT_WIDTH, MAX_TERMS, evidence=False))
+        yield from (Aligned(str(text)) for text in self.words(row))
 
     def __str__(self) -> str:
         return self._format_rows(self.table.rows)
 
     def __repr__(self) -> str:
         """Return the text of the first rows."""
-        return "\n\n".join([self._format_rows(MAX_ROWS_SHOWN), *count_hidden_rows(self.table.rows)])
+        return "\n\n".join([self._format_rows(MAX_ROWS_SHOWN), *_count_hidden_rows(self.table.rows)])
 
     def _format_rows(self, rows: int) -> str:
         width = line_width()
@@ -172,18 +218,21 @@ class Explanation(Result):
         return found
 
     def _order(self, row: int) -> Integers:
-        """Return the classes: the most probable one, that of `against`, and the others by probability."""
+        """Return the classes: the predicted one, that of `against`, and the others by probability."""
         if not 0 <= row < self.table.rows:
             raise UsageError(
                 f"the table has {count_noun(self.table.rows, 'row')}, numbered from 0", parameter=Argument("row", row)
             )
         order = np.argsort(-self._log_posterior[row], kind="stable")
+        if self.model.order is not None:
+            best = choose_class(np.exp(self._log_posterior[row : row + 1]), self.model.order)
+            order = np.concatenate([best, order[order != best]])
         if self.against is None or order[0] == self.against[row]:
             return order
         rest = order[1:]
         return np.array([order[0], self.against[row], *rest[rest != self.against[row]]])
 
-    def calculation(self, row: int, width: int = DEFAULT_WIDTH, *, evidence: bool = True) -> str:
+    def calculation(self, row: int, width: int = DEFAULT_WIDTH) -> str:
         """Return the textbook calculation as text, and the evidence of each block in decibans.
 
         Parameters
@@ -192,14 +241,12 @@ class Explanation(Result):
             Row number, from 0.
         width : int, default=100
             Maximum number of characters per line.
-        evidence : bool, default=True
-            If False, omit the evidence of each block.
 
         Returns
         -------
         str
         """
-        return self._format_calculation(row, width, len(self._blocks), evidence=evidence)
+        return self._format_calculation(row, width, len(self._blocks))
 
     def _format_calculation(self, row: int, width: int, max_blocks: int, *, evidence: bool = True) -> str:
         """Return the calculation with the first blocks, and the evidence; of more blocks, the largest evidence."""
@@ -296,7 +343,8 @@ class Explanation(Result):
         -------
         str
         """
-        found, text = self.to_dict(row), format_prediction(self.to_dict(row))
+        found = self.to_dict(row)
+        text = _format_prediction(found)
         text = "\n".join(wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
         if found["against"] is None:
             return f"{text}\n{IMPOSSIBLE}" if self._impossible[row] else text
@@ -480,3 +528,15 @@ class _Row:
             weight, offset = scale * float(model.weights[block]), float(DECIBANS * (own[best] - own[other]))
             found.append(text.evidence(weight, best, other, offset))
         return [evidence for evidence in found if evidence is not None]
+
+
+def _count_hidden_rows(rows: int) -> list[str]:
+    """Return a note on rows that are not shown."""
+    return note_hidden(rows - MAX_ROWS_SHOWN, "more row", ": print it, or use summary(row) or to_frame()")
+
+
+def _format_prediction(found: dict[str, Any]) -> str:
+    """Return the predicted class and the posterior of the most probable classes, from `Explanation.to_dict`."""
+    chances = sorted(found["posterior"].items(), key=lambda item: -item[1])[:MAX_CLASSES_SHOWN]
+    shown = ", ".join(f"P({name}) = {format_digits(p)}" for name, p in chances)
+    return f"predicted: {format_class(found['predicted'])} ({shown})"

@@ -106,6 +106,7 @@ class TermModel:
     the known columns; None for no bias and a scale of 1. presence: places that show whether a cell is missing, for the
     columns where this matters; only in the folded form. If every class has probability 0, the posterior is the prior.
     Ties go to the first class. A rejected row has no result.
+    order: classes in ascending order, if they are ordered; the prediction is then the posterior median.
     """
 
     classes: LabelArray
@@ -117,6 +118,7 @@ class TermModel:
     partial: PartialRows | None
     presence: dict[int, CellPlace]
     limit: float
+    order: tuple[int, ...] | None = None
 
     @cached_property
     def places(self) -> tuple[CellPlace, ...]:

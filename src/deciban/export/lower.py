@@ -88,7 +88,7 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
     for p, (group, slots) in enumerate(zip(schema.groups, schema.block_slots, strict=True)):
         names = [schema.column_name(column) for column in group.columns]
         lowered = model.likelihoods[p].lower(ExportedColumns(group.family, group.columns, names))
-        cap = math.inf if group.family.is_text or group.family.accepts_new_columns else float(model.cap)
+        cap = float(model.cap) if group.is_adjustable else math.inf
         for k, (slot, terms) in enumerate(zip(slots.tolist(), lowered.blocks, strict=True)):
             if isinstance(fitted, Fitted) and _has_missing_cells(fitted, p):
                 terms = [replace(term, holed=True) if isinstance(term, JointNormalTerm) else term for term in terms]
@@ -112,6 +112,7 @@ def lower_model(fitted: Fitted | Model) -> TermModel:
         model.partial,
         {},
         float(model.limit),
+        None if model.order is None else tuple(model.order.tolist()),
     )
 
 

@@ -105,6 +105,7 @@ class _Writer:
             "classes": classes_as_json(model.classes),
             "log_prior": [number(value) for value in model.log_prior.tolist()],
             "limit": number(model.limit),
+            **({} if model.order is None else {"order": list(model.order)}),
             "partial": None if partial is None else _partial(partial),
             "columns": [self._column(column) for column in model.columns.values()],
             "blocks": [self._block(block) for block in model.blocks],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from deciban.families.base.contract import (
     DiscriminantTerms,
     FreeParameters,
     LeftOutRows,
+    Monotone,
     NumericSummary,
     ParameterEstimates,
     Sampled,
 )
 from deciban.families.base.lowering import CutPlace, ExportedColumns, Lowered, Refusal, Term, lookup, reject_infinite
+from deciban.families.base.monotone import MonotoneShares
 from deciban.families.base.smoothing import draw, format_fraction, smooth_shares
 from deciban.families.base.spread import find_varying
 from deciban.families.base.sql_questions import Later, Number, SqlQuestions
@@ -58,6 +60,10 @@ class Binned(ColumnFamily):
         Smoothing: number of rows added to each occupied bin of each class.
     unseen : {"ignore", "smooth", "error"}, default="ignore"
         How to score a value in a bin without training rows: no evidence, the density of a zero count, or a DataError.
+    monotone : int or tuple of int, default=None
+        Set by `BayesClassifier(monotone=…)`: the ratio of the densities of neighboring classes grows with the number
+        (1), falls (-1), or grows in the order of these class indices. A bin without training rows then has the
+        density of the bin below.
 
     Raises
     ------
@@ -87,6 +93,7 @@ class Binned(ColumnFamily):
     bins: int = 16
     alpha: float = 1.0
     unseen: Unseen = "ignore"
+    monotone: Monotone | None = field(default=None, metadata={"optional": True})
 
     support = FINITE
     is_binned: ClassVar[bool] = True
@@ -96,10 +103,20 @@ class Binned(ColumnFamily):
         check_unseen(self.unseen)
         if not isinstance(self.bins, int) or self.bins < 1:
             raise UsageError(f"Binned(bins={self.bins!r}): expected a whole number, at least 1")
+        if self.monotone is not None and (self.alpha == 0.0 or self.unseen != "ignore"):
+            raise UsageError("Binned(monotone=…) needs alpha > 0 and unseen='ignore'")
 
     @classmethod
     def candidates_for(cls, summary: NumericSummary) -> list[Self]:
         return [cls(bins=bins) for bins in (4, 8, 16, 32, 64) if bins <= max(summary.rows / 8, 4)]
+
+    def alternatives(self, summary: NumericSummary | None, others: Sequence[Any], values: int) -> list[Any]:
+        """Return only this family, or, if it is monotone, other widths too."""
+        same = others if self.monotone is not None else ()
+        return [self, *(replace(one, monotone=self.monotone) for one in same if isinstance(one, Binned))]
+
+    def constrain(self, monotone: Monotone) -> Self:
+        return replace(self, monotone=monotone)
 
     def read(self, batch: Readable, columns: Sequence[int]) -> Numbers:
         return batch.numbers(columns)
@@ -128,7 +145,7 @@ class Binned(ColumnFamily):
             if varies[j]:
                 exponent = max(exponent, round(float(np.log2(4.0 * deviation[j] / self.bins))))
             columns.append(column.coarsen(exponent))
-        return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen)
+        return BinnedLikelihood.of(columns, varies, self.alpha, self.unseen, self.monotone)
 
     def score_left_out(
         self, statistic: MomentsAndBins, cells: Numbers, rows: LeftOutRows, slot: Integers, out: Floats
@@ -136,6 +153,10 @@ class Binned(ColumnFamily):
         whole = self.estimate(statistic)
         codes = whole.codes(cells)
         codes[:, [not whole.varies(j) for j in range(codes.shape[1])]] = -1
+        if self.monotone is not None:
+            for j, pooled in enumerate(whole.pooled):
+                pooled.score_left_out(codes[:, j], rows, out[:, slot[j]], whole.bins[j].exponent * np.log(2.0))
+            return
         log_width = np.array([column.exponent * np.log(2.0) for column in whole.bins])
         score_lookup_left_out(
             whole, [column.table for column in whole.bins], codes, rows, slot, out, log_width=log_width
@@ -156,6 +177,11 @@ def find_bin_edges(bins: ColumnBins) -> tuple[Floats, Integers]:
     return np.ldexp(edges, bins.exponent), np.searchsorted(edges, bins.cells, side="right")
 
 
+def find_bins_below(home: Integers, edges: Floats) -> Integers:
+    """Return the last bin not above each place between edges; the first bin for those below it."""
+    return np.maximum(np.searchsorted(home, np.arange(edges.size + 1), side="right") - 1, 0)
+
+
 @dataclass(frozen=True)
 class BinEdges:
     """Edges of the bins of all columns, by which cells are encoded.
@@ -168,13 +194,15 @@ class BinEdges:
     first: Integers
 
     @classmethod
-    def of(cls, bins: list[ColumnBins], unseen: Unseen) -> Self:
+    def of(cls, bins: list[ColumnBins], unseen: Unseen, monotone: bool) -> Self:
         cuts, codes = [], []
         for column in bins:
             edges, home = find_bin_edges(column)
             other = {"ignore": -1, "smooth": home.size, "error": UNSEEN}[unseen]
             codes.append(np.full(edges.size + 2, other, dtype=np.int32))
             codes[-1][0], codes[-1][1 + home] = -1, np.arange(home.size)
+            if monotone and home.size:
+                codes[-1][1:] = find_bins_below(home, edges)
             cuts.append(edges)
         first = np.cumsum([0, *map(len, codes[:-1])])
         return cls(Cuts.of(cuts), np.concatenate(codes), first)
@@ -189,16 +217,27 @@ class BinnedLikelihood(BaseLikelihood):
     start: Integers
     alpha: float
     unseen: Unseen
+    pooled: tuple[MonotoneShares, ...] = ()
 
     @classmethod
-    def of(cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen) -> BinnedLikelihood:
+    def of(
+        cls, bins: list[ColumnBins], varies: np.ndarray, alpha: float, unseen: Unseen, monotone: Monotone | None = None
+    ) -> BinnedLikelihood:
         rows = []
+        fit = MonotoneShares.of
+        pooled = () if monotone is None else tuple(fit(column.table + alpha, monotone) for column in bins)
         for j, column in enumerate(bins):
             padded = np.concatenate([column.table, np.zeros((len(column.table), 1))], axis=1)
-            shares = log(smooth_shares(padded, alpha, column.cells.size).T) - column.exponent * np.log(2.0)
-            rows.append(shares if varies[j] else np.zeros_like(shares))
+            shares = log(smooth_shares(padded, alpha, column.cells.size).T)
+            if pooled:
+                shares[:-1] = pooled[j].log_shares.T
+            rows.append(shares - column.exponent * np.log(2.0) if varies[j] else np.zeros_like(shares))
         start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
-        return cls(bins, np.concatenate(rows), start, alpha, unseen)
+        return cls(bins, np.concatenate(rows), start, alpha, unseen, pooled)
+
+    def _shares(self, j: int) -> Floats:
+        """Return the probability of each occupied bin of a column, class by bin."""
+        return np.exp(self.pooled[j].log_shares) if self.pooled else smooth_shares(self.bins[j].table, self.alpha)
 
     def varies(self, j: int) -> bool:
         """Return True if column j has evidence."""
@@ -221,7 +260,7 @@ class BinnedLikelihood(BaseLikelihood):
 
     @cached_property
     def _edges(self) -> BinEdges:
-        return BinEdges.of(self.bins, self.unseen)
+        return BinEdges.of(self.bins, self.unseen, bool(self.pooled))
 
     def score(self, cells: Numbers, weight: Floats, slot: Integers, out: Floats) -> None:
         kernels.scoring.score_lookup(
@@ -243,6 +282,8 @@ class BinnedLikelihood(BaseLikelihood):
             unseen = rows[-1] if self.unseen == "smooth" else np.zeros(rows.shape[1])
             between = np.tile(unseen, (edges.size + 1, 1))
             between[home] = rows[:-1]
+            if self.pooled and home.size:
+                between = rows[find_bins_below(home, edges)]
             blocks.append([lookup(place, between)])
             refusals.append(reject_infinite(column))
             if self.unseen == "error":
@@ -252,20 +293,20 @@ class BinnedLikelihood(BaseLikelihood):
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
         drawn: list[Sampled] = []
-        for column in self.bins:
+        for j, column in enumerate(self.bins):
             if not column.cells.size:
                 drawn.append(np.full(len(labels), np.nan))
                 continue
-            place = draw(smooth_shares(column.table, self.alpha).T, labels, rng)
+            place = draw(self._shares(j).T, labels, rng)
             drawn.append(np.ldexp(column.cells[place] + rng.random(len(labels)), column.exponent))
         return drawn
 
     def estimates(self) -> list[ParameterEstimates]:
         """Return the density in each occupied bin; all bins have the same width."""
         found = []
-        for column in self.bins:
+        for j, column in enumerate(self.bins):
             low, high = (np.ldexp(column.cells + side, column.exponent).tolist() for side in (0.0, 1.0))
-            density = np.ldexp(smooth_shares(column.table, self.alpha), -column.exponent)
+            density = np.ldexp(self._shares(j), -column.exponent)
             found.append(ParameterEstimates({"density": density}, tuple(zip(low, high, strict=True))))
         return found
 
@@ -299,5 +340,9 @@ class BinnedLikelihood(BaseLikelihood):
         if not self.varies(column):
             return "constant"
         count = bins.table[label, code] if code < bins.cells.size else 0.0
+        if self.pooled:
+            total = self.pooled[column].total[label]
+            share = format_fraction(float(total * self._shares(column)[label, code]), float(total), 0.0, 1)
+            return f"{share} / width {2.0**bins.exponent:g}"
         share = format_fraction(count, bins.table[label].sum(), self.alpha, bins.cells.size)
         return f"{share} / width {2.0**bins.exponent:g}"

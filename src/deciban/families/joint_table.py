@@ -270,7 +270,7 @@ class JointTableLikelihood(BaseLikelihood):
         return Lowered([[term]], refusals)
 
     def sample(self, labels: Integers, rng: np.random.Generator) -> list[Sampled]:
-        """Draw tuples that occur; with smoothing also any possible tuple, uniformly."""
+        """Draw tuples that occur; with smoothing also any possible tuple, uniformly; of an interval, a number in it."""
         columns = len(self.statistic.levels)
         if not len(self.statistic.tuples):
             return [pa.nulls(len(labels)) for _ in range(columns)]
@@ -280,7 +280,18 @@ class JointTableLikelihood(BaseLikelihood):
         tuples = self.statistic.tuples[draw(smooth_shares(table, 0.0).T, labels, rng)].copy()
         for j, levels in enumerate(self.statistic.levels):
             tuples[uniform, j] = rng.integers(0, len(levels), int(uniform.sum()))
-        return [self.statistic.levels[j].take(pa.array(tuples[:, j])) for j in range(columns)]
+        return [self._draw_cells(j, tuples[:, j], rng) for j in range(columns)]
+
+    def _draw_cells(self, j: int, codes: Integers, rng: np.random.Generator) -> Sampled:
+        """Return values, or numbers in intervals: an interval without an end is as wide as the one next to it."""
+        cells = self.statistic.levels[j].take(pa.array(codes))
+        if self.cuts is None or (cuts := self.cuts[j]) is None:
+            return cells
+        cuts = cuts or (0.0,)  # a single interval
+        widths = np.diff(cuts) if len(cuts) > 1 else np.ones(1)
+        edges = np.array([cuts[0] - widths[0], *cuts, cuts[-1] + widths[-1]])
+        place = cells.to_numpy(zero_copy_only=False)
+        return rng.uniform(edges[place], edges[place + 1])
 
     def estimates(self) -> list[ParameterEstimates]:
         """Return P(tuple | class) of the tuples that occur, and `unseen`, that of each other possible tuple."""

@@ -47,6 +47,7 @@ from deciban.tables.labels import (
 from deciban.tables.table import Frame, Table
 from deciban.util.arrays import Floats
 from deciban.util.budget import NO_LIMIT, Budget
+from deciban.util.frames import library_of
 from deciban.util.progress import one_call, progress
 from deciban.util.text_tables import format_three, integer_if_whole
 
@@ -181,11 +182,25 @@ def fit(
     """Fit these rows; see `fit_examples`."""
     budget = Budget.of(max_seconds)
     settings.check()
+    order = find_class_order(settings, X, y) if classes is None else classes
     examples = open_examples(None, X, y, sample_weight, pushdown)
     used = replace(settings, unlabeled=None) if partial else settings  # batches are learned without such rows
     with one_call(), examples.locate_errors():
-        fitted = fit_examples(used, examples, classes=classes, partial=partial, budget=budget)
+        fitted = fit_examples(used, examples, classes=order, partial=partial, budget=budget)
     return replace(fitted, origin=_name_columns(fitted.origin, y, sample_weight), settings=settings)
+
+
+def find_class_order(settings: Settings, X: Any, y: Any) -> tuple[Any, ...] | None:
+    """Return the classes in ascending order if they have to be ordered and their type states how.
+
+    That is an ordered category of pandas, or an Enum of polars.
+    """
+    if not settings.ordered or settings.classes is not None:
+        return None
+    if isinstance(y, str) and (library_of(X) not in ("pandas", "polars") or y not in getattr(X, "columns", ())):
+        return None
+    kind: Any = getattr(X[y] if isinstance(y, str) else y, "dtype", None)
+    return tuple(kind.categories) if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum" else None
 
 
 def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
@@ -193,7 +208,7 @@ def plan(settings: Settings, X: Any, y: Any, sample_weight: Any = None) -> Plan:
     settings.check()
     examples = open_examples(None, X, y, sample_weight)
     with examples.locate_errors():
-        found, _ = plan_examples(settings, examples)
+        found, _ = plan_examples(settings, examples, classes=find_class_order(settings, X, y))
     return replace(found, origin=_name_columns(found.origin, y, sample_weight))
 
 
@@ -217,6 +232,7 @@ def fit_examples(
     )
     counts = plan.start + count_examples(plan.schema, everything, settings.threads)
     check_something_learned(counts, partial)
+    settings.order_classes(counts.classes, plan.origin.order)
     warn_about_labels(examples, counts)
     fitted = finish(plan, counts)
     warn_about_time(budget)
@@ -256,6 +272,7 @@ def plan_examples(
     `fit_examples`.
     """
     declared = settings.classes if classes is None else classes
+    all_classes = None if declared is None else encode_classes(declared)
     if examples.names is not None:
         check_columns(examples.names, settings.families, partial)
     if isinstance(examples, LabeledStream) and declared is None:
@@ -263,10 +280,12 @@ def plan_examples(
     sample, everything, by_types = _draw_sample(settings, examples, partial)
     notes = everything.notes or examples.notes
     copies = None if by_types else _find_copies(sample)
+    known = sample.labels.classes if all_classes is None else all_classes
+    order = settings.order_classes(known, declared)
     schema = infer_schema(
         sample.table,
         settings.families,
-        Defaults(settings.alpha, settings.unseen),
+        Defaults(settings.alpha, settings.unseen, settings.orient_columns(order)),
         partial,
         sample.weights,
         everything.expected,
@@ -287,8 +306,8 @@ def plan_examples(
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
         proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies, budget)
         schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies, budget)
-    origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit)
-    all_classes = None if declared is None else encode_classes(declared)
+    in_order = None if order is None or classes is None else tuple(np.asarray(classes).tolist())
+    origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit, order=in_order)
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
 
 

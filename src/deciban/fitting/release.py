@@ -40,8 +40,9 @@ CLASS_SHARE = Fraction(1, 5)
 # With a smaller epsilon there is only noise.
 MIN_EPSILON = 1e-6
 
-# Bounds must be smaller than this: the square of a cell must be a double.
-MAX_BOUND = 1e140
+# Bounds must be smaller than this: released moments may lie beyond them by all of the noise, and their square must be a
+# double.
+MAX_BOUND = 1e130
 
 # Their difference must be at least this: cells are divided by half of it, which must not be 0.
 MIN_RANGE = 1e-140
@@ -102,7 +103,8 @@ class NumbersInRange:
     def add(self, table: Table, column: int, codes: Codes) -> None:
         cells = table.numbers([column])[:, 0].astype(np.float64)
         missing = np.isnan(cells)
-        steps = np.rint(np.clip((cells[~missing] - self._middle) / self._half, -1.0, 1.0) * STEPS).astype(np.int64)
+        known = np.clip(cells[~missing], self._middle - self._half, self._middle + self._half)
+        steps = np.rint(np.clip((known - self._middle) / self._half, -1.0, 1.0) * STEPS).astype(np.int64)
         np.add.at(self._sums[0], codes[missing], 1)
         np.add.at(self._sums[1], codes[~missing], steps)
         np.add.at(self._sums[2], codes[~missing], steps * steps // STEPS - STEPS // 2)

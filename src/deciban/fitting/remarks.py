@@ -3,24 +3,26 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from deciban.errors import Argument, DecibanError, Message
 from deciban.schema.schema import LooksLike, LooksLikeKind, Schema
+from deciban.sources.csv import CsvSource
 from deciban.sources.duckdb import DuckDbSource, column_types, keywords, list_of, literal, quote_name
 from deciban.sources.open import ENDINGS
 from deciban.sources.query import QueryRead
 from deciban.sources.streams import FIRST_ROWS, Examples, LabeledStream
 from deciban.sources.temporary import STANDARD_INPUT
-from deciban.tables.cells import COMPACT_DATE, FORMAT_SEPARATOR, as_numbers, is_moment
+from deciban.tables.cells import COMPACT_DATE, FORMAT_SEPARATOR, CellFormat, as_numbers, is_moment
 from deciban.tables.table import Frame
 from deciban.util.text_tables import list_names
 
-# SQL expressions that read the numbers and dates in texts.
-AS_NUMBER = "try_cast({} as double)"
+# SQL expressions that read the numbers and dates in texts. The argument of a cast is an expression: DuckDB reads
+# columns of CSV files that are cast themselves as the type of the cast, and raises an error for other cells.
+AS_NUMBER = "try_cast(trim({}) as double)"
 AS_DECIMAL_COMMA = "try_cast(replace({}, ',', '.') as double)"
 WITHOUT_POINTS = "try_cast(replace(replace({}, '.', ''), ',', '.') as double)"
 
@@ -33,7 +35,7 @@ AS_AMOUNT_WITH_POINT = AS_AMOUNT.format("(,", "-")
 AS_AMOUNT_WITH_COMMA = AS_AMOUNT.format("(,.", "-.")
 
 # Dates in ISO 8601, and in other formats too. In a query, DuckDB reads some columns of CSV files as dates.
-AS_ISO_DATE = "try_cast({0} as timestamp)"
+AS_ISO_DATE = "try_cast(trim(cast({0} as varchar)) as timestamp)"
 AS_COMPACT_DATE = f"try_strptime(cast({{0}} as varchar), {literal(COMPACT_DATE)})"
 AS_DATE = "coalesce(try_strptime(cast({{0}} as varchar), {}), try_cast({{0}} as timestamp))"
 
@@ -67,12 +69,14 @@ class Reading:
     options: True if the other options of `scan` apply.
     sql: the table in a FROM clause; empty if it cannot be queried by "sql: ...".
     database: True if the rows are a query of a database.
+    formats: formats of the columns of a CSV file that are read as numbers or dates.
     """
 
     as_text: bool = True
     options: bool = True
     sql: str = "TABLE"
     database: bool = False
+    formats: Mapping[str, CellFormat] = field(default_factory=dict)
 
     @classmethod
     def of(cls, examples: Examples) -> "Reading":
@@ -89,7 +93,10 @@ class Reading:
             return cls(as_text)
         if any(name.lower().endswith(ENDINGS["excel"]) for name in stream.inputs):
             return cls(as_text, sql="")
-        return cls(as_text, sql=literal(stream.name if len(stream.files) == 1 else str(stream.files[0])))
+        formats = stream.formats if isinstance(stream, CsvSource) else {}
+        return cls(
+            as_text, sql=literal(stream.name if len(stream.files) == 1 else str(stream.files[0])), formats=formats
+        )
 
 
 def find_date_orders(examples: Examples) -> dict[str, int]:
@@ -160,10 +167,13 @@ def list_remarks(schema: Schema, reading: Reading) -> Iterator[Message]:
                 remedy = () if by_query else _advise(kind, group) if group is able else _advise_conversion(kind, group)
                 yield f"{_describe(kind, group)}, but {_was(group)} read as {_list_types(group)}", *remedy
     if by_query:
-        expressions = {name: _sql_expression(meant) for name, meant in others.items()}
-        query = _write_query(expressions, reading.sql, _find_unnamed(schema.names or (), reading.sql))
-        remedy = ("casts in ", Argument("query")) if reading.database else (query,)
-        yield f"to read {list_names(list(others), MAX_COLUMNS_LISTED)} as numbers or dates, use ", *remedy
+        nouns = dict.fromkeys("dates" if meant.kind == "dates" else "numbers" for meant in others.values())
+        query = Argument("query") if reading.database else _write_query(others, reading, schema.names or ())
+        yield (
+            f"to read {list_names(list(others), MAX_COLUMNS_LISTED)} as {' and '.join(nouns)}, use ",
+            *(["casts in "] if reading.database else []),
+            query,
+        )
 
 
 def _settle_orders(dates: Mapping[str, LooksLike]) -> dict[str, LooksLike]:
@@ -264,29 +274,37 @@ def _sql_expression(meant: LooksLike) -> str:
     return f"try_cast(replace({{0}}, {literal(meant.detail or '')}, '') as double)"
 
 
-def _find_unnamed(names: Sequence[str], table: str) -> dict[str, str]:
-    """Return the columns that have no name in a CSV file, with DuckDB's names for them."""
-    if not any(re.fullmatch(r"column\d+", name) for name in names):
-        return {}
-    with suppress(DecibanError):
-        theirs = list(column_types(f"select * from {table}", table))
-        digits = len(str(len(theirs) - 1))
-        called = {f"column{i + 1}": f"column{i:0{digits}}" for i in range(len(theirs))}
-        return {name: there for name, there in called.items() if name in names and there in theirs and name != there}
-    return {}
+def _written_expression(form: CellFormat) -> str:
+    """Return the SQL expression that converts the cells of a CSV file as they were read."""
+    if form.kind == "TIMESTAMP":
+        return _sql_expression(LooksLike("dates", form.date_format or None))
+    if form.thousands:
+        return _sql_expression(LooksLike("thousands", form.thousands))
+    return _sql_expression(LooksLike("numbers", decimal_comma=form.decimal == ","))
 
 
-def _write_query(expressions: Mapping[str, str], table: str, unnamed: Mapping[str, str]) -> Argument:
-    """Return a query, as rows of a call, in which these columns are numbers or dates.
+def _write_query(others: Mapping[str, LooksLike], reading: Reading, names: Sequence[str]) -> Argument:
+    """Return a query, as rows of a call, in which these columns are numbers or dates, as those read with options are.
 
-    unnamed: DuckDB's names for columns without one. They are renamed, except for those that are converted.
+    Columns without a name in a CSV file are renamed to their name here, except for those that are converted.
     """
+    expressions = {name: _sql_expression(meant) for name, meant in others.items()}
+    theirs = {}
+    if reading.formats or any(re.fullmatch(r"column\d+", name) for name in names):
+        with suppress(DecibanError):
+            theirs = column_types(f"select * from {reading.sql}", reading.sql)
+    digits = len(str(len(theirs) - 1))
+    called = {f"column{i + 1}": f"column{i:0{digits}}" for i in range(len(theirs))}
+    unnamed = {name: there for name, there in called.items() if name in names and there in theirs and name != there}
+    for name, form in reading.formats.items():
+        if name not in expressions and theirs.get(unnamed.get(name, name)) == "VARCHAR":
+            expressions[name] = _written_expression(form)
     columns = []
     for name, expression in expressions.items():
         name = unnamed.get(name, name)
         plain = re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in keywords()
         column = name if plain else quote_name(name)
         columns.append(f"{expression.format(column)} as {column}")
-    others = [f"{there} as {name}" for name, there in unnamed.items() if name not in expressions]
-    rename = f" rename ({', '.join(others)})" if others else ""
-    return Argument("X", f"sql: select * replace ({', '.join(columns)}){rename} from {table}")
+    renamed = [f"{there} as {name}" for name, there in unnamed.items() if name not in expressions]
+    rename = f" rename ({', '.join(renamed)})" if renamed else ""
+    return Argument("X", f"sql: select * replace ({', '.join(columns)}){rename} from {reading.sql}")

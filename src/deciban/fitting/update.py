@@ -59,7 +59,7 @@ def learn_more(
     settings, known = fitted.settings, fitted.counts
     declared = settings.classes if classes is None else classes
     if not known.class_weight.any():  # nothing was learned yet
-        declared = known.classes if known.declared else declared
+        declared = (fitted.origin.order or known.classes) if known.declared else declared
         return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
@@ -119,9 +119,7 @@ def retune(
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
     warn_about_time(budget)
-    noisy = fitted.counts.epsilon is not None  # these rows are not hidden by it
-    counts = replace(fitted.counts, epsilon=np.inf) if noisy else fitted.counts
-    return replace(fitted, counts=counts, tuning=tuning)
+    return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
 
 def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, already_learned: bool = True) -> Fitted:
@@ -140,7 +138,7 @@ def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, a
         else:
             posterior = posteriors(fitted.model.log_joint(rows.table), fitted.log_prior)
             tuning = replace(tuning, conformity=Conformity.of(posterior, rows.labels, rows.weights))
-    return replace(fitted, tuning=tuning)
+    return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
 
 def shard(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
@@ -183,6 +181,12 @@ def add(one: Fitted, other: Fitted, force: bool = False) -> Fitted:
         return other
     if not force:
         check_compatible(one, other)
+    for name, mine, theirs in zip(("ordered", "monotone", "classes"), one.order_key, other.order_key, strict=True):
+        if mine != theirs:
+            raise SchemaError(
+                (Argument(name), f" is {mine or None} in one and {theirs or None} in the other"),
+                remedy="fit both with the same parameters",
+            )
     both = replace_counts(one, one.counts + other.counts)
     origin = both.origin.with_shards((*shards_of(one), *shards_of(other)))
     about = one.about if other.about in (one.about, About()) else About()  # of neither
@@ -306,6 +310,7 @@ def replace_counts(fitted: Fitted, counts: Counts) -> Fitted:
     """Return the model with other counts: the tuning is kept, and stale; the names of shards are kept."""
     if not counts.class_weight.any():
         raise DataError("no rows would be left in the model", remedy="fit a new model instead")
+    fitted.settings.order_classes(counts.classes, fitted.origin.order)
     tuning = None if fitted.tuning is None else fitted.tuning.mark_stale(counts, fitted.counts)
     origin = fitted.origin.with_shards(shards_of(fitted))
     return Fitted(counts, prior_of(fitted.settings.class_prior, counts), tuning, origin, fitted.settings, fitted.about)
@@ -333,9 +338,8 @@ def _extend_schema(fitted: Fitted, examples: Examples) -> tuple[Schema, Examples
         return schema, examples
     sample, everything = examples.sample()
     sample = sample.drop_zero_weights()
-    return extend_schema(
-        schema, sample.table, settings.families, Defaults(settings.alpha, settings.unseen), sample.weights
-    ), everything
+    defaults = Defaults(settings.alpha, settings.unseen, settings.orient_columns(fitted.order))
+    return extend_schema(schema, sample.table, settings.families, defaults, sample.weights), everything
 
 
 def _check_label_type(examples: Examples, rows: Counts, known: Counts) -> None:

@@ -43,15 +43,16 @@ EXPECTED_SECONDS = 10
 
 def compile_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Return `function` compiled on its first call, cached on disk if possible, running without the GIL."""
-    return _jit_with_cache(function)
-
-
-def compile_with_reordering(function: Callable[P, R]) -> Callable[P, R]:
-    """Return `function` compiled with permission to reorder additions.
-
-    This is several times faster for long sums.
-    """
-    return _jit_with_cache(function, fastmath=_ANY_ORDER)
+    folder = cache_folder()
+    if folder is None:
+        return _jit(function)
+    with _DECORATING:
+        before = _SETTINGS.CACHE_DIR
+        _SETTINGS.CACHE_DIR = str(folder)  # numba reads the setting when a function is decorated
+        try:
+            return _jit(function, cache=True)
+        finally:
+            _SETTINGS.CACHE_DIR = before
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
@@ -114,19 +115,6 @@ event.register("numba:compile", _CompilationNotice())  # type: ignore[no-untyped
 def _jit(function: Callable[P, R], **more: Any) -> Callable[P, R]:
     how: dict[str, Any] = _HOW | more
     return cast(Callable[P, R], numba.njit(**how)(function))
-
-
-def _jit_with_cache(function: Callable[P, R], **more: Any) -> Callable[P, R]:
-    folder = cache_folder()
-    if folder is None:
-        return _jit(function, **more)
-    with _DECORATING:
-        before = _SETTINGS.CACHE_DIR
-        _SETTINGS.CACHE_DIR = str(folder)  # numba reads the setting when a function is decorated
-        try:
-            return _jit(function, cache=True, **more)
-        finally:
-            _SETTINGS.CACHE_DIR = before
 
 
 @cache

@@ -475,13 +475,6 @@ def bins_of(columns: Sequence[CorrectedColumn], table: Table) -> Bins:
     return BinReader.of(columns).read(table)
 
 
-def sums_of_values(bins: Bins, tests: Integers, values: Floats) -> Floats:
-    """Return the sum of table values for each row, row by class."""
-    out = np.zeros((bins.shape[1], values.shape[2]))
-    _add_values(np.ascontiguousarray(bins), tests, in_lanes(values), out)
-    return out
-
-
 def _add_values(bins: Bins, tests: Integers, values: Floats, out: Floats) -> None:
     """Add table values, with classes in lanes, to out[row, class]."""
     rows = min(max(len(out), 1), CORRECTED_ROWS)

@@ -123,6 +123,10 @@ class Counts:
         statistics = tuple(group.family.empty(classes.size, len(group.columns)) for group in schema.groups)
         return cls(schema, classes, np.zeros(classes.size), statistics, declared=declared is not None)
 
+    def end_privacy(self) -> Counts:
+        """Return the counts for a model that also contains exact values of rows, which the noise does not hide."""
+        return self if self.epsilon is None else replace(self, epsilon=np.inf)
+
     def check_no_noise(self) -> None:
         """Raise a UsageError for released counts: rows cannot be left out of them."""
         if self.epsilon is not None:
@@ -150,7 +154,7 @@ class Counts:
 
     def _add_epsilon(self, other: Counts) -> float | None:
         """Return the privacy of both together: of each row that of its own release, so that the largest holds."""
-        known = [counts.epsilon for counts in (self, other) if counts.class_weight.any()]
+        known = [counts.epsilon for counts in (self, other) if counts.class_weight.any() or counts.unlabeled]
         given = [epsilon for epsilon in known if epsilon is not None]
         return None if not given else np.inf if len(given) < len(known) else max(given)
 

@@ -1,20 +1,23 @@
 """State of a fitted classifier: settings, counts, tuning, and the model estimated from them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from deciban.errors import Argument, DataError, UsageError
 from deciban.families.base.checks import Unseen, check_amount, check_unseen
+from deciban.families.base.contract import Monotone
 from deciban.model.counts import Counts
 from deciban.model.model import Model, estimate
 from deciban.model.priors import Prior, parse_prior
 from deciban.model.tuning import Tuning
-from deciban.schema.schema import ColumnSpec, Schema
+from deciban.schema.schema import ColumnGroup, ColumnSpec, Schema
 from deciban.tables.cells import CellHabits
 from deciban.tables.labels import LabelArray, label_type
-from deciban.util.arrays import Floats, PickledFields
+from deciban.util.arrays import Floats, Integers, PickledFields
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Settings:
     unseen: Unseen = "ignore"
     threads: int | None = None
     tune: Any = "auto"
+    ordered: bool = field(default=False, metadata={"optional": True})
+    monotone: Mapping[Any, int] | None = field(default=None, metadata={"optional": True})
     unlabeled: Any = field(default=None, metadata={"optional": True})  # not in files of version 1.0
 
     @cached_property
@@ -42,6 +47,11 @@ class Settings:
         _ = self.class_prior
         if self.tune not in ("auto", "weights", None):
             raise UsageError("use 'auto', 'weights', or None for plain Bayes", parameter=Argument("tune", self.tune))
+        if not isinstance(self.ordered, bool):
+            raise UsageError("use True or False", parameter=Argument("ordered", self.ordered))
+        signs = self.monotone.values() if isinstance(self.monotone, Mapping) else [] if self.monotone is None else [0]
+        if not all(sign in (1, -1) for sign in signs):
+            raise UsageError("use a mapping from columns to 1 or -1", parameter=Argument("monotone", self.monotone))
         if self.unlabeled not in ("em", None):
             raise UsageError("use 'em', or None to ignore them", parameter=Argument("unlabeled", self.unlabeled))
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
@@ -50,13 +60,49 @@ class Settings:
                 parameter=Argument("threads", self.threads),
             )
 
+    def order_classes(self, classes: LabelArray, given: Any = None) -> Integers | None:
+        """Return the indices of ordered classes in ascending order; None if they have no order.
+
+        given: all classes in ascending order; default: those of the settings, or else the sorted classes. Raise a
+        UsageError if the order of the classes is unknown, but needed.
+        """
+        if not self.ordered and self.monotone and classes.size > 2:
+            raise UsageError(
+                f"there are {classes.size} classes without an order",
+                remedy=("pass ", Argument("ordered", True)),
+                parameter=Argument("monotone", self.monotone),
+            )
+        if not self.ordered:
+            return None
+        given = self.classes if given is None else given
+        labels = classes.tolist()
+        if given is None or isinstance(given, set | frozenset):
+            if len(labels) > 2 and isinstance(labels[0], str):
+                raise UsageError(
+                    "the classes are texts without an order",
+                    remedy=("give all of them in ascending order in ", Argument("classes")),
+                    parameter=Argument("ordered", True),
+                )
+            return np.arange(len(labels))
+        place = {label: k for k, label in enumerate(np.asarray(given).tolist())}
+        return np.array(sorted(range(len(labels)), key=lambda c: place.get(labels[c], len(place))), dtype=np.int64)
+
+    def orient_columns(self, order: Integers | None) -> dict[Any, Monotone]:
+        """Return the direction in which each monotone column moves the classes, for families."""
+        sorted_classes = order is None or bool((np.diff(order) > 0).all())
+        signs = (self.monotone or {}).items()
+        return {
+            name: sign if sorted_classes or order is None else tuple(order[::sign].tolist()) for name, sign in signs
+        }
+
 
 @dataclass(frozen=True)
 class Origin:
     """Origin of the rows: the columns of their labels and weights, and the shards that were merged.
 
     ignored: columns that were left out, and will be left out of files that are learned later. habit: format of the
-    cells in CSV files, also used for files that are read later; None is the default format.
+    cells in CSV files, also used for files that are read later; None is the default format. order: the classes in
+    ascending order, if their type has one.
     """
 
     target: str | None = None
@@ -64,6 +110,7 @@ class Origin:
     shards: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     habit: CellHabits | None = None
+    order: tuple[Any, ...] | None = field(default=None, metadata={"optional": True})
 
     def with_shards(self, shards: Iterable[str]) -> "Origin":
         return replace(self, shards=tuple(sorted(set(shards))))
@@ -114,13 +161,29 @@ class Fitted(PickledFields):
     def model(self) -> Model:
         """Model used for posteriors and decisions."""
         require_weight(self.counts)
-        return self.plain if self.tuning is None else self.tuning.model(self.counts, self.log_prior)
+        return self.plain if self.tuning is None else self._in_order(self.tuning.model(self.counts, self.log_prior))
 
     @cached_property
     def plain(self) -> Model:
         """Plain Bayes model: each column once, with its inferred or declared family and weight 1."""
         require_weight(self.counts)
-        return estimate(self.learned.select_schema(self.counts.schema.plain), self.log_prior)
+        return self._in_order(estimate(self.learned.select_schema(self.counts.schema.plain), self.log_prior))
+
+    def _in_order(self, model: Model) -> Model:
+        return model if self.order is None else replace(model, order=self.order)
+
+    @property
+    def order(self) -> Integers | None:
+        """Indices of ordered classes in ascending order; None if they have no order."""
+        return self.settings.order_classes(self.classes, self.origin.order) if self.settings.ordered else None
+
+    @property
+    def order_key(self) -> tuple[Any, ...]:
+        """Everything that models must have in common besides their families: constraints and the given order."""
+        settings = self.settings
+        given = settings.classes if self.origin.order is None else self.origin.order
+        listed = () if not settings.ordered or given is None else tuple(np.asarray(given).tolist())
+        return settings.ordered, dict(settings.monotone or {}), listed
 
     @cached_property
     def learned(self) -> Counts:
@@ -141,6 +204,28 @@ class Fitted(PickledFields):
         tuned = (group for group in self.tuning.schema.plain.groups if not group.family.is_text)
         texts = (group for group in self.counts.schema.plain.groups if group.family.is_text)
         schema = replace(self.tuning.schema, groups=(*tuned, *texts))
+        return estimate(self.learned.select_schema(schema), self.log_prior)
+
+    @cached_property
+    def joint_generative(self) -> Model:
+        """Generative model with the joint blocks that tuning added in place of their columns, the largest first.
+
+        Its rows are as dependent as those of the training data, so that their evidence is as large.
+        """
+        together: list[ColumnGroup] = []
+        taken = {column for group in self.generative.schema.groups if group.family.joint for column in group.columns}
+        groups = () if self.tuning is None else self.tuning.schema.groups
+        for group in sorted(groups, key=lambda group: -len(group.columns)):
+            if group.family.joint and not group.family.interaction and taken.isdisjoint(group.columns):
+                together.append(replace(group, auxiliary=False))
+                taken.update(group.columns)
+        if not together:
+            return self.generative
+        covered = {column for group in together for column in group.columns}
+        own = self.generative.schema.groups
+        places = ([k for k, column in enumerate(group.columns) if column not in covered] for group in own)
+        kept = (group.subset(alone) for group, alone in zip(own, places, strict=True) if alone)
+        schema = replace(self.generative.schema, groups=(*together, *kept))
         return estimate(self.learned.select_schema(schema), self.log_prior)
 
     @property
@@ -180,6 +265,8 @@ class Fitted(PickledFields):
 
     def _with(self, **changes: Any) -> "Fitted":
         changed = replace(self, **changes)
+        if changed.settings.ordered != self.settings.ordered or changed.settings.classes is not self.settings.classes:
+            return changed
         vars(changed).update(
             {name: value for name, value in vars(self).items() if name in ("model", "plain", "generative")}
         )

@@ -22,7 +22,7 @@ from deciban.tables.labels import LabelArray
 from deciban.tables.table import Table, missing_cells
 from deciban.util.arrays import Flags, Floats, Integers
 from deciban.util.results import Part, Result, TextTable
-from deciban.util.text_tables import count_noun, format_class
+from deciban.util.text_tables import count_noun, format_class, note_hidden
 
 
 def log_normalize(log_joint: Floats, log_prior: Floats, logarithm: bool = False) -> tuple[Floats, Floats]:
@@ -56,6 +56,20 @@ def most_probable(log_joint: Floats, log_prior: Floats) -> Integers:
     best = log_joint.argmax(axis=1)
     impossible = log_joint[np.arange(best.size), best] == -np.inf
     return np.where(impossible, log_prior.argmax(), best)
+
+
+# Cumulative probability that makes a class the median; exports find the same one despite rounding.
+MIN_HALF = 0.5 - 1e-9
+
+
+def find_median(posterior: Floats, order: Integers) -> Integers:
+    """Return the first class, in ascending order, up to which the posterior of each row sums to one half."""
+    return np.asarray(order[(np.cumsum(posterior[:, order], axis=1) >= MIN_HALF).argmax(axis=1)])
+
+
+def choose_class(posterior: Floats, order: Integers | None) -> Integers:
+    """Return the index of the predicted class: the most probable one, or the median of ordered classes."""
+    return posterior.argmax(axis=1) if order is None else find_median(posterior, order)
 
 
 def raise_to_limit(total: Floats, limit: float) -> Floats:
@@ -113,6 +127,9 @@ class Model:
     limit : float, default=inf
         Maximum total evidence (all but the log prior) for any class against another, in nats. A class of probability 0
         keeps it.
+    order : ndarray of shape (n_classes,), default=None
+        Indices of ordered classes in ascending order: the prediction is then the posterior median. None: the classes
+        have no order, and the most probable class is predicted.
 
     Attributes
     ----------
@@ -147,6 +164,7 @@ class Model:
     cap: float = np.inf
     partial: PartialRows | None = None
     limit: float = np.inf
+    order: Integers | None = None
 
     def __repr__(self) -> str:
         classes = count_noun(self.classes.size, "class")
@@ -211,6 +229,23 @@ class Model:
             joint += self.log_prior
         return joint
 
+    def predict(self, joint: Floats, prior: Floats) -> Integers:
+        """Return the index of the predicted class of each row.
+
+        Parameters
+        ----------
+        joint : ndarray of shape (n_rows, n_classes)
+            Log joint of each class.
+        prior : ndarray of shape (n_classes,)
+            Log prior.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The most probable class, or the posterior median of ordered classes.
+        """
+        return most_probable(joint, prior) if self.order is None else find_median(posteriors(joint, prior), self.order)
+
     def unknown_corrected_cells(self, known: MissingAdjustment | None) -> Flags | None:
         """Return flags of the unknown cells in the corrected columns.
 
@@ -240,7 +275,7 @@ class Model:
         """Limit the weighted evidence to the cap below the best class, in place, and return it.
 
         Evidence that exceeds the cap is made relative to the best class. If every class has probability 0, it becomes
-        0. Texts and word counts are not capped, because they consist of many words.
+        0. Texts and word counts are not capped, because they consist of many words; monotone columns stay monotone.
 
         Parameters
         ----------
@@ -263,14 +298,14 @@ class Model:
         A block is also limited if its evidence is so large for every class that other blocks would be rounded away.
         """
         beyond = np.empty(weighted.shape[:2], dtype=np.bool_)
-        kernels.scoring.limit_blocks(weighted, cap, VAST_EVIDENCE, self._word_blocks, beyond, total)
+        kernels.scoring.limit_blocks(weighted, cap, VAST_EVIDENCE, self._uncapped_blocks, beyond, total)
         return beyond
 
     @cached_property
-    def _word_blocks(self) -> Flags:
+    def _uncapped_blocks(self) -> Flags:
         found = np.zeros(len(self.schema.block_names), dtype=np.bool_)
         for slot, group in zip(self.schema.block_slots, self.schema.groups, strict=True):
-            found[slot] = group.family.is_text or group.family.accepts_new_columns
+            found[slot] = not group.is_adjustable
         return found
 
     @property
@@ -471,8 +506,7 @@ class EvidenceTable(Result):
             lines.append(("log joint", *(f"{value:.4f}" for value in terms.sum(axis=0))))
             title = f"evidence of row {row} for each class, in nats"
             found.append(TextTable(lines, head, range(1, len(head)), title=title, total=True))
-        more = len(values) - MAX_ROWS_PRINTED
-        return [*(found or ["no rows"]), *([f"… ({count_noun(more, 'more row')}: to_frame())"] if more > 0 else [])]
+        return [*(found or ["no rows"]), *note_hidden(len(values) - MAX_ROWS_PRINTED, "more row", ": to_frame()")]
 
 
 @dataclass(frozen=True, repr=False)

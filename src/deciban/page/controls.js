@@ -46,9 +46,16 @@ export function actionButton(text, act, attributes = {}) {
 }
 
 // A row of buttons from [text, act] pairs.
-export function buttonRow(label, pairs, kind = "") {
-  const row = element("div", { class: `buttons ${kind}`, role: "group", "aria-label": label });
+export function buttonRow(label, pairs) {
+  const row = element("div", { class: "buttons", role: "group", "aria-label": label });
   row.append(...pairs.map(([text, act]) => actionButton(text, act)));
+  return row;
+}
+
+// A button for each example of a scene; show(name) shows it.
+export function exampleButtons(names, show) {
+  const row = buttonRow("Examples", names.map((name) => [name, () => show(name)]));
+  row.classList.add("examples");
   return row;
 }
 

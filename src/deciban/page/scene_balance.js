@@ -5,15 +5,16 @@ import { decibansOf, probabilityOf } from "./maths_belief.js";
 import {
   actionButton,
   buttonRow,
-  numberTiles,
+  exampleButtons,
   followPointer,
-  numberField,
-  sceneFrame,
-  scrollBox,
-  sizedPicture,
   liveStatus,
   notifyChange,
+  numberField,
+  numberTiles,
+  sceneFrame,
+  scrollBox,
   setData,
+  sizedPicture,
 } from "./controls.js";
 import {
   BALANCE_EXAMPLES,
@@ -224,11 +225,7 @@ export function mountBalanceScene(root) {
       () => replace([...pieces, { name, decibans, pan: "tray" }]),
     ]),
   );
-  const examples = buttonRow(
-    "Examples",
-    Object.entries(BALANCE_EXAMPLES).map(([name, make]) => [name, () => replace(make())]),
-    "examples",
-  );
+  const examples = exampleButtons(Object.keys(BALANCE_EXAMPLES), (name) => replace(BALANCE_EXAMPLES[name]()));
   [forField, againstField].forEach((field) => field.refresh());
   scene.append(
     examples,

@@ -7,6 +7,7 @@ import {
   buttonRow,
   choice,
   classDot,
+  exampleButtons,
   fractionCell,
   leftAxis,
   liveStatus,
@@ -236,7 +237,7 @@ export function mountDocumentsScene(root) {
     );
   }
 
-  const examples = buttonRow("Examples", Object.keys(CORPORA).map((name) => [name, () => change(fresh(name))]), "examples");
+  const examples = exampleButtons(Object.keys(CORPORA), (name) => change(fresh(name)));
   const card = (title, words, picture, buttons) =>
     element("div", { class: "card" }, element("h3", {}, title), element("p", {}, words), picture.node, buttons);
   scene.append(

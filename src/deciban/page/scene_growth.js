@@ -5,9 +5,9 @@ import { withCommas } from "./maths_belief.js";
 import { columnsWithin, GROWTH_MODELS, growthTexts, logTen, parametersOf } from "./maths_growth.js";
 import {
   bottomTicks,
-  buttonRow,
   colorKey,
   dragHandle,
+  exampleButtons,
   leftAxis,
   liveStatus,
   namedTable,
@@ -167,11 +167,7 @@ export function mountGrowthScene(root) {
       write: (rows) => change({ rows: Math.round(rows) }),
     }),
   ];
-  const examples = buttonRow(
-    "Examples",
-    Object.entries(GROWTH_EXAMPLES).map(([name, example]) => [name, () => change({ ...example })]),
-    "examples",
-  );
+  const examples = exampleButtons(Object.keys(GROWTH_EXAMPLES), (name) => change(GROWTH_EXAMPLES[name]));
   scene.append(
     examples,
     chart.node,

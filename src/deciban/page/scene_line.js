@@ -7,15 +7,16 @@ import {
   choice,
   colorKey,
   dragHandle,
-  numberTiles,
+  exampleButtons,
   limited,
-  stepped,
-  sceneFrame,
-  scrollBox,
-  sizedPicture,
   liveStatus,
   notifyChange,
+  numberTiles,
+  sceneFrame,
+  scrollBox,
   setData,
+  sizedPicture,
+  stepped,
 } from "./controls.js";
 import { buildLineControls, lineSentence, shortNumber, showLineNumbers, showReading } from "./scene_line_controls.js";
 import {
@@ -226,19 +227,10 @@ export function mountLineScene(root) {
     ["Reset the boundary", () => change({ hand: null })],
   ]);
   const [thirdButton, backButton] = actions.children;
-  const examples = buttonRow(
-    "Examples",
-    Object.entries(LINE_EXAMPLES).map(([name, { classes, loss }]) => [
-      name,
-      () =>
-        change({
-          classes: structuredClone(classes),
-          loss: structuredClone(loss || zeroOneLoss(classes.length)),
-          hand: null,
-        }),
-    ]),
-    "examples",
-  );
+  const examples = exampleButtons(Object.keys(LINE_EXAMPLES), (name) => {
+    const { classes, loss } = structuredClone(LINE_EXAMPLES[name]);
+    change({ classes, loss: loss || zeroOneLoss(classes.length), hand: null });
+  });
   scene.append(
     examples,
     curvesShown.node,

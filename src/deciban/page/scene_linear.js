@@ -16,9 +16,9 @@ import {
 import {
   actionButton,
   bottomTicks,
-  buttonRow,
   classDot,
   colorKey,
+  exampleButtons,
   followPointer,
   leftAxis,
   limited,
@@ -215,11 +215,7 @@ export function mountLinearScene(root) {
     range("count", "rows per class", COUNT_LIMITS, 5),
     range("correlation", "correlation", CORRELATION_LIMITS, 0.1),
   ];
-  const examples = buttonRow(
-    "Examples",
-    Object.entries(LINEAR_EXAMPLES).map(([name, example]) => [name, () => change({ ...example })]),
-    "examples",
-  );
+  const examples = exampleButtons(Object.keys(LINEAR_EXAMPLES), (name) => change(LINEAR_EXAMPLES[name]));
   scene.append(
     examples,
     element(

@@ -15,19 +15,19 @@ import {
 import { examplePoints, PLANE_EXAMPLES } from "./maths_examples.js";
 import {
   actionButton,
-  buttonRow,
   choice,
   classDot,
-  numberTiles,
+  exampleButtons,
   followPointer,
   limited,
+  liveStatus,
+  notifyChange,
+  numberTiles,
   oncePerFrame,
   sceneFrame,
-  sizedPicture,
-  liveStatus,
-  stepped,
-  notifyChange,
   setData,
+  sizedPicture,
+  stepped,
 } from "./controls.js";
 import {
   asPercent,
@@ -249,18 +249,11 @@ export function mountPlaneScene(root) {
       tool = value;
     },
   });
-  const examples = buttonRow(
-    "Examples",
-    PLANE_EXAMPLES.map((name) => [
-      name,
-      () => {
-        points = examplePoints(name);
-        current = 0;
-        changed();
-      },
-    ]),
-    "examples",
-  );
+  const examples = exampleButtons(PLANE_EXAMPLES, (name) => {
+    points = examplePoints(name);
+    current = 0;
+    changed();
+  });
   const actions = element(
     "div",
     { class: "buttons" },

@@ -13,15 +13,16 @@ import {
 import {
   buttonRow,
   colorKey,
+  exampleButtons,
+  liveStatus,
   namedTable,
+  notifyChange,
   numberOr,
   rangeField,
   sceneFrame,
   scrollBox,
-  sizedPicture,
-  liveStatus,
-  notifyChange,
   setData,
+  sizedPicture,
 } from "./controls.js";
 
 const PEOPLE = 1000;
@@ -210,11 +211,7 @@ export function mountTheoremScene(root) {
     ["Remove the last test", () => change({ results: now.results.slice(0, -1) })],
   ]);
   const [addPositive, addNegative, takeBack] = tests.children;
-  const examples = buttonRow(
-    "Examples",
-    Object.entries(THEOREM_EXAMPLES).map(([name, example]) => [name, () => change(structuredClone(example))]),
-    "examples",
-  );
+  const examples = exampleButtons(Object.keys(THEOREM_EXAMPLES), (name) => change(structuredClone(THEOREM_EXAMPLES[name])));
   scene.append(
     examples,
     element("div", { class: "ranges" }, ...fields.map(({ node }) => node)),

@@ -12,20 +12,20 @@ import {
 import {
   actionButton,
   bottomTicks,
-  buttonRow,
   classDot,
+  exampleButtons,
   fractionCell,
   leftAxis,
+  liveStatus,
   namedTable,
+  notifyChange,
   numberOr,
   pathThrough,
   rangeField,
   sceneFrame,
   scrollBox,
-  sizedPicture,
-  liveStatus,
-  notifyChange,
   setData,
+  sizedPicture,
 } from "./controls.js";
 
 const ALPHA_LIMITS = [0, 5];
@@ -199,11 +199,7 @@ export function mountWeatherScene(root) {
     status.announce(`Posterior: no ${found.posterior[0].toFixed(4)}, yes ${found.posterior[1].toFixed(4)}.`);
   }
 
-  const examples = buttonRow(
-    "Examples",
-    Object.entries(WEATHER_EXAMPLES).map(([name, chosen]) => [name, () => change({ chosen: { ...chosen } })]),
-    "examples",
-  );
+  const examples = exampleButtons(Object.keys(WEATHER_EXAMPLES), (name) => change({ chosen: { ...WEATHER_EXAMPLES[name] } }));
   const fields = element(
     "div",
     { class: "fields" },

@@ -13,12 +13,11 @@ import { showShares } from "./shares.js";
 const MAX_ROWS = 12;
 
 // Width of a chart (limits), and of a letter of its labels, in pixels.
-const [MIN_WIDE, MAX_WIDE, LETTER] = [260, 640, 8];
+const [MIN_WIDE, MAX_WIDE, LETTER] = [260, 640, 7.6];
 
-function chartFor(node, chart, terms) {
+function chartFor(node, chart) {
   const wide = Math.min(Math.max(node.clientWidth, MIN_WIDE), MAX_WIDE);
-  const longest = terms.reduce((width, { name }) => Math.max(width, LETTER * [...name].length), LETTER * "others".length);
-  return { ...chart, wide, label: Math.round(Math.min(longest + 12, chart.label, 0.36 * wide)), step: 24 };
+  return { ...chart, wide, label: Math.round(Math.min(chart.label, 0.36 * wide)), letter: LETTER, step: 24 };
 }
 
 function card(title, ...inside) {
@@ -155,7 +154,7 @@ export function mountTryIt(root, form, source, changed) {
         patch.style.background = form.chart[word];
         return [patch, word, " "];
       })));
-    const chart = chartFor(at.evidence, form.chart, terms);
+    const chart = chartFor(at.evidence, form.chart);
     const pairs = rolledUp(terms, form.terms);
     at.evidence.replaceChildren(waterfall(pairs, `evidence ${direction}, in decibans`, chart));
     showShares(at.shares, at.parts, terms, form.chart);

@@ -18,7 +18,6 @@ from deciban.explain.column_values import (
     get_text_words,
 )
 from deciban.plot.display import (
-    SMALL_SIZE,
     TEXT_SIZE,
     Axes,
     Display,
@@ -32,13 +31,14 @@ from deciban.plot.display import (
     get_positions,
     label_values,
     make_panels,
+    mark_peaks,
     select_values,
     style_axes,
 )
 from deciban.tables.labels import LabelArray
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import remember_library
-from deciban.util.text_tables import count_noun, format_three
+from deciban.util.text_tables import count_noun
 
 if TYPE_CHECKING:
     from deciban.estimators.classifier import BayesClassifier
@@ -241,20 +241,10 @@ class ColumnDisplay(Display):
                 ax.plot(x, y, linestyle=style.line, linewidth=1.6, **mark, **options)
         ax.set_ylim(bottom=0.0)
         if self.values.kind == "continuous" and len(x):
-            self._clip_peaks(ax, x, self.density[places])
-
-    def _clip_peaks(self, ax: Axes, x: Floats, density: Floats) -> None:
-        """Clip narrow peaks, which would flatten the curves, and mark their heights."""
-        density = np.where(np.isfinite(density), density, 0.0)
-        if (top := find_density_limit(x, density)) >= density.max():
-            return
-        ax.set_ylim(0.0, top)
-        for c, style in enumerate(get_class_styles(self.classes)):
-            place = int(density[:, c].argmax())
-            if (peak := float(density[place, c])) > top:
-                ax.plot(x[place], top, color=style.color, marker="^", markersize=5, clip_on=False, zorder=4)
-                ax.annotate(format_three(peak), (x[place], top), (6.0, -4.0 - 12.0 * c), textcoords="offset points",
-                            color=style.color, va="top", fontsize=SMALL_SIZE)  # fmt: skip
+            density = np.where(np.isfinite(self.density[places]), self.density[places], 0.0)
+            if (top := find_density_limit(x, density)) < density.max():
+                ax.set_ylim(0.0, top)
+                mark_peaks(ax, x, density, top, self.classes)
 
     def _draw_counts(self, ax: Axes, places: Integers) -> None:
         """Draw the counted shares: a histogram behind a density, or a tick on each bar."""

@@ -13,7 +13,7 @@ from deciban.decisions.decide import compute_risks
 from deciban.decisions.loss import Loss
 from deciban.decisions.regions import Interval, compute_areas, find_decisions, find_least_risk
 from deciban.errors import Argument, UsageError
-from deciban.explain.column_values import ColumnValues, get_column_values
+from deciban.explain.column_values import ColumnValues, find_density_limit, get_column_values
 from deciban.explain.decision_curves import compute_joint, find_columns, make_column_curves, make_result_curves
 from deciban.explain.estimates import Estimates
 from deciban.fitting.fit import open_examples
@@ -31,6 +31,7 @@ from deciban.plot.display import (
     get_class_styles,
     get_fitted,
     make_axes,
+    mark_peaks,
     style_axes,
 )
 from deciban.scoring.predict import loss_for
@@ -43,7 +44,7 @@ from deciban.web.palette import CLASS_COLORS
 if TYPE_CHECKING:
     from deciban.estimators.classifier import BayesClassifier
 
-# The axis ends where every curve is below this fraction of the highest one.
+# The axis ends where every curve is below this fraction of the top of the chart.
 MIN_SEEN = 2e-3
 # Up to this number of classes, each error area and boundary is listed in the legend.
 MAX_LISTED = 3
@@ -312,15 +313,18 @@ class DecisionDisplay(Display):
         if joint:
             self._draw_errors(ax)
             self._draw_avoidable(ax)
-        seen = self.x[self.joint.max(axis=1) > MIN_SEEN * self.joint.max()]
+        top = float(self.joint.max()) if self.discrete else find_density_limit(self.x, self.joint)
+        seen = self.x[self.joint.max(axis=1) > MIN_SEEN * top]
         low, high = float(seen.min()), float(seen.max())
         low = low if self.x_min is None else max(low, self.x_min)
         self._draw_boundaries(ax, low, high)
         self._draw_points(ax)
         ax.set_xlim(low, high)
-        highest = float(self.joint.max()) if joint else 1.0
+        highest = top if joint else 1.0  # narrow peaks are clipped, which would flatten the other curves
         ax.set_ylim(0.0, highest * 1.06 / (1.0 - STRIP))
         self._label_regions(ax, low, high)
+        if joint:
+            mark_peaks(ax, self.x, self.joint, highest * 1.06, self._classes)
         what = "error" if self.loss.is_zero_one else "expected cost"
         avoidable = f", of which {self._format(self.avoidable)} avoidable" if self._find_moved().any() else ""
         title = f"Decision regions: {what} {self._format(self.risk)}{avoidable}"
@@ -399,7 +403,8 @@ class DecisionDisplay(Display):
             left, right = max(region.low, low), min(region.high, high)
             decision = decisions[region.decision]
             color = styles[classes.index(decision)].color if decision in classes else QUIET_COLOR
-            ax.axvspan(left, right, 1.0 - STRIP, 1.0, facecolor=color, alpha=0.3, edgecolor="white")
+            ax.axvspan(left, right, 1.0 - STRIP, 1.0, facecolor="white", zorder=2.5)  # hides clipped peaks
+            ax.axvspan(left, right, 1.0 - STRIP, 1.0, facecolor=color, alpha=0.3, edgecolor="white", zorder=2.6)
             text = f"decide {format_name(decision)}"
             if len(visible) == 1:
                 text = f"always {text}" if len(self.regions) == 1 else f"{text} for all values shown"

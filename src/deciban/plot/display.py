@@ -15,7 +15,7 @@ from deciban.model.fitted import Fitted
 from deciban.sources.write import replace_file
 from deciban.util.arrays import Floats, Integers
 from deciban.util.frames import Tabular
-from deciban.util.text_tables import format_class, shorten
+from deciban.util.text_tables import format_class, format_three, shorten
 from deciban.web.palette import class_colors
 
 Axes = Any  # matplotlib's, which need not be installed
@@ -254,6 +254,17 @@ def add_legend(
 def draw_zero_line(ax: Axes, vertical: bool = False) -> None:
     """Draw a thin line at zero evidence."""
     (ax.axvline if vertical else ax.axhline)(0.0, color=LINE_COLOR, linewidth=1.0, zorder=0)
+
+
+def mark_peaks(ax: Axes, x: Floats, density: Floats, top: float, classes: Iterable[Any]) -> None:
+    """Mark the peak of each class above `top`, where its curve is clipped, with a triangle and its height."""
+    for c, style in enumerate(get_class_styles(classes)):
+        place = int(density[:, c].argmax())
+        if (peak := float(density[place, c])) > top:
+            ax.plot(x[place], top, color=style.color, marker="^", markersize=5, clip_on=False, zorder=4)
+            ax.annotate(format_three(peak), (x[place], top), (6.0, -4.0 - 12.0 * c), textcoords="offset points",
+                        color=style.color, va="top", fontsize=SMALL_SIZE, zorder=5,
+                        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0.0, "pad": 1.0})  # fmt: skip
 
 
 def find_evidence_limits(evidence: Floats, chances: Floats) -> tuple[float, float]:

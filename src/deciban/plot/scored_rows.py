@@ -51,7 +51,7 @@ def score_rows(
         before = score_left_out(fitted, *some, fitted.plain).posterior if tuned else None
         return ScoredRows(after.classes, after.posterior, after.labels, after.weights, prior, before)
     rows = open_examples(fitted, X, y, sample_weight).whole()
-    weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
+    weights = rows.row_weights
     places = find_class_places(fitted, rows.labels, rows.weights)
     kept = np.flatnonzero((places >= 0) & (weights > 0.0))
     if not kept.size:

@@ -12,7 +12,7 @@ from deciban.export.javascript import scorer_source
 from deciban.export.model_json import model_as_json
 from deciban.model.conformity import lowest_posterior
 from deciban.report.data import MAX_TERMS_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
-from deciban.report.svg import BAR_STEP, LABEL_ROOM, NUMBER_ROOM, WIDE
+from deciban.report.svg import BAR_STEP, LABEL_ROOM, LETTER_WIDTH, NUMBER_ROOM, WIDE
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import format_class, format_number
 from deciban.web.html import Html, note, paragraph, tag
@@ -34,6 +34,7 @@ FORM_KINDS_OF_TYPES = {"TIMESTAMP": "date", "TIME": "time"}
 # Layout and colors of the evidence chart, for the script.
 CHART = {
     "label": LABEL_ROOM,
+    "letter": LETTER_WIDTH,
     "number": NUMBER_ROOM,
     "wide": WIDE,
     "step": BAR_STEP,

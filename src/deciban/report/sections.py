@@ -1,7 +1,7 @@
 """Sections of a report as HTML; each column is a card with a chart and its table."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -191,7 +191,7 @@ def drift_section(drift: dict[str, Any]) -> list[Html]:
     rest = len(order) - len(lines)
     return [
         paragraph(intro),
-        html_table(head, lines, "Columns; * marks a change"),
+        html_table(head, lines, "Columns; * marks a change", [4]),
         *([paragraph(f"… and {count_noun(rest, 'column')} with less change.")] if rest > 0 else []),
         html_table(("class", "learned", "now"), shares[:MAX_CLASSES_TABLED], caption),
         *([] if drift["outliers"] is None else [paragraph(f"Outliers: {drift['outliers']:.1%} of the rows.")]),
@@ -268,7 +268,7 @@ def diagnosis_section(data: dict[str, Any]) -> list[Html]:
             for one in diagnosis["misfits"][:MAX_FINDINGS_TABLED]
         ]
         head = ("column", "family", "Kolmogorov–Smirnov distance")
-        found.append(html_table(head, lines, "Columns that do not fit their family"))
+        found.append(html_table(head, lines, "Columns that do not fit their family", [1]))
     if few := diagnosis.get("small_classes"):
         classes = ", ".join(f"{one['class']} ({count_noun(one['rows'], 'row')})" for one in few[:MAX_FINDINGS_TABLED])
         found.append(
@@ -287,7 +287,7 @@ def _dependences(diagnosis: dict[str, Any]) -> list[Html]:
     if {one["kind"] for one in shown} != {"dependent"}:
         head.append("kind")
         lines = [[*line, one["kind"]] for line, one in zip(lines, shown, strict=True)]
-    table = html_table(head, lines, f"Columns that depend on each other within a class ({tested})")
+    table = html_table(head, lines, f"Columns that depend on each other within a class ({tested})", [3])
     return [table, *(paragraph(_sentence(remedy)) for remedy in diagnosis["remedies"])]
 
 
@@ -499,7 +499,3 @@ def _words(column: ColumnData) -> list[Html]:
         )
         for label, words in column.words
     ]
-
-
-def _list_words(words: Iterable[tuple[str, float]]) -> str:
-    return ", ".join(f"{word} {format_decibans(decibans)}" for word, decibans in words)

@@ -35,14 +35,15 @@ FEW_ROWS = 20
 # Height of a bar with its gap.
 BAR_STEP = 18
 
-# Width reserved for the label of a bar.
+# Maximum width reserved for the label of a bar.
 LABEL_ROOM = 178
 
 # Width reserved for the number of a bar.
 NUMBER_ROOM = 56
 
-# Characters of a label that fit LABEL_ROOM.
+# Characters of a label that fit LABEL_ROOM, and the width of each in a shorter label.
 MAX_LABEL_LENGTH = 26
+LETTER_WIDTH = 6.6
 
 # Characters of the values at both ends of an axis.
 MAX_END_LENGTH = 18
@@ -96,13 +97,14 @@ def bar_chart(labels: Sequence[str], values: Floats, colors: Sequence[str], titl
     high = BAR_STEP * len(labels) + 6
     size = max(float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0)), 1e-9)
     size *= INFINITE_LENGTH if np.isinf(values).any() else 1.0
-    along = _scale(-size, size, LABEL_ROOM, WIDE - NUMBER_ROOM)
+    room = _label_room(labels)
+    along = _scale(-size, size, room, WIDE - NUMBER_ROOM)
     parts = [_zero(along(0.0), along(0.0), 0, high)]
     if len(colors) > 1:
         parts.append(_text(WIDE - 4, 15, f"±{size:.1f}", end=True))  # the scale
     for row, label in enumerate(labels):
         middle = BAR_STEP * row + 11
-        parts.append(_label(middle, label))
+        parts.append(_label(room, middle, label))
         each = np.clip(np.nan_to_num(values[row], posinf=size, neginf=-size), -size, size).tolist()
         if len(each) == 1:
             value = float(values[row, 0])
@@ -120,27 +122,29 @@ def ranking_chart(labels: Sequence[str], values: Sequence[float], title: str) ->
     high = BAR_STEP * len(labels) + 6
     longest = max([value for value in values if np.isfinite(value)], default=0.0)
     longest = max(longest, 1e-9) * (INFINITE_LENGTH if np.isinf(values).any() else 1.0)
-    along = _scale(0.0, longest, LABEL_ROOM, WIDE - NUMBER_ROOM)
+    room = _label_room(labels)
+    along = _scale(0.0, longest, room, WIDE - NUMBER_ROOM)
     parts = [_zero(along(0.0), along(0.0), 0, high)]
     for row, (label, value) in enumerate(zip(labels, values, strict=True)):
         middle = BAR_STEP * row + 11
         bar = _bar(along(0.0), along(min(value, longest)), middle, value, "var(--accent)")
         text = "∞" if np.isinf(value) else f"{value:.1f}"
-        parts += [_label(middle, label), bar, _text(WIDE - 4, middle + 4, text, end=True)]
+        parts += [_label(room, middle, label), bar, _text(WIDE - 4, middle + 4, text, end=True)]
     return _picture(WIDE, high, title, parts)
 
 
 def waterfall(labels: Sequence[str], values: Sequence[float], title: str) -> Html:
     """Draw the terms of a sum, each starting where the previous one ends, then the sum."""
     ends = list(accumulate(clip_infinite(values), initial=0.0))
-    along = _scale(min(ends), max(ends), LABEL_ROOM, WIDE - NUMBER_ROOM)
+    room = _label_room([*labels, "sum"])
+    along = _scale(min(ends), max(ends), room, WIDE - NUMBER_ROOM)
     high = BAR_STEP * (len(labels) + 1) + 6
     parts = [_zero(along(0.0), along(0.0), 0, high)]
     starts, totals = [*ends[:-1], 0.0], [*values, sum(values)]
     for row, label in enumerate([*labels, "sum"]):
         middle, end = BAR_STEP * row + 11, ends[min(row + 1, len(labels))]
         bar = _bar(along(starts[row]), along(end), middle, totals[row])
-        parts += [_label(middle, label), bar, _number(middle, totals[row])]
+        parts += [_label(room, middle, label), bar, _number(middle, totals[row])]
     return _picture(WIDE, high, title, parts)
 
 
@@ -189,8 +193,13 @@ def _text(x: float, y: float, text: str, end: bool = False) -> Html:
     return tag("text", text, class_="end" if end else None, x=x, y=y)
 
 
-def _label(middle: float, text: str) -> Html:
-    return _text(LABEL_ROOM - 6, middle + 4, shorten_middle(text, MAX_LABEL_LENGTH), end=True)
+def _label_room(labels: Sequence[str]) -> int:
+    """Return the width for these labels: short ones leave more room for the bars."""
+    return min(LABEL_ROOM, 12 + int(LETTER_WIDTH * max(map(len, labels), default=0)))
+
+
+def _label(room: int, middle: float, text: str) -> Html:
+    return _text(room - 6, middle + 4, shorten_middle(text, MAX_LABEL_LENGTH), end=True)
 
 
 def _number(middle: float, value: float) -> Html:

@@ -6,16 +6,17 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deciban.errors import Argument, UsageError
-from deciban.families import Bernoulli, Categorical, Family, Gaussian, Multinomial, Text
+from deciban.errors import Argument, BadCell, UsageError
+from deciban.families import Bernoulli, Binned, Categorical, Family, Gaussian, Multinomial, Text
 from deciban.families.base.checks import Unseen
+from deciban.families.base.contract import Monotone
 from deciban.schema.schema import GIVEN, ChosenBy, ColumnGroup, ColumnSpec, LooksLike, Reason, Schema, union_schemas
 from deciban.tables.cells import (
     COMPACT_DATE,
@@ -114,10 +115,11 @@ DECIMALS = {mark: rf"\d[{mark}]\d{{1,2}}(\D|$)" for mark in ",."}
 
 @dataclass(frozen=True)
 class Defaults:
-    """Parameters of inferred families."""
+    """Parameters of inferred families. monotone: directions of monotone columns, whatever their family."""
 
     alpha: float = 1.0
     unseen: Unseen = "ignore"
+    monotone: Mapping[Any, Monotone] = field(default_factory=dict)
 
 
 class Inferred(NamedTuple):
@@ -185,10 +187,23 @@ def infer_schema(
     """
     groups: dict[Any, _Members] = {}
     given = _resolve_families(table.names, table.width, spec, partly)
+    monotone = _find_monotone_columns(table, defaults, partly)
     for k, (columns, family) in enumerate(given):
         key = (k, family) if family.joint else family
-        groups.setdefault(key, _Members(family, [], [])).add(columns, GIVEN)
+        free = [column for column in columns if column not in monotone]
+        for column in monotone.keys() & set(columns):
+            same = family.constrain(monotone[column])
+            if same is None:
+                raise _make_monotone_error(table, column, f"{family} cannot be monotone")
+            groups.setdefault(same, _Members(same, [], [])).add([column], GIVEN)
+        if free:
+            groups.setdefault(key, _Members(family, [], [])).add(free, GIVEN)
     free = _find_free_columns(table.width, given)
+    for column in sorted(monotone.keys() & set(free)):
+        binned = Binned(alpha=defaults.alpha, monotone=monotone[column])
+        reason = Reason(ChosenBy.INFERRED, "monotone")
+        groups.setdefault(binned, _Members(binned, [], [])).add([column], reason)
+    free = [column for column in free if column not in monotone]
     looks_like: list[LooksLike | None] = [None] * table.width
     for columns, found in _infer_families(table, free, defaults, weights, rows or table.rows, different):
         groups.setdefault(found.family, _Members(found.family, [], [])).add(columns, found.reason)
@@ -203,6 +218,34 @@ def infer_schema(
         types=table.types if isinstance(table, Frame | Matrix) else None,
         looks_like=tuple(looks_like) if any(looks_like) else None,
     )
+
+
+def _find_monotone_columns(table: Table, defaults: Defaults, partly: bool) -> dict[int, Monotone]:
+    """Return the direction of each monotone column, by its position; raise a UsageError if it has no numbers."""
+    found = {}
+    names = table.names if table.names is not None else tuple(f"x{j}" for j in range(table.width))
+    place: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    for name, direction in defaults.monotone.items():
+        column = name if table.names is None and isinstance(name, int) and 0 <= name < table.width else place.get(name)
+        if column is not None:
+            found[column] = direction
+        elif not partly:
+            hint = suggestion(str(name), names).removeprefix("; ")
+            raise UsageError((Argument("monotone"), f" names {name!r}, which is not a column of the table"),
+                             remedy=hint or f"the columns are {list_names(names)}")  # fmt: skip
+    for column in found:
+        try:
+            table.numbers([column])
+        except BadCell as bad:
+            raise _make_monotone_error(table, column, bad.cause) from None
+    return found
+
+
+def _make_monotone_error(table: Table, column: int, cause: Any) -> UsageError:
+    name = table.names[column] if table.names is not None else f"x{column}"
+    causes = cause if isinstance(cause, tuple) else (cause,)
+    return UsageError((f"column {name!r} is in ", Argument("monotone"), ": ", *causes),
+                      remedy="use a column of numbers without a family, or with Binned(alpha=1)")  # fmt: skip
 
 
 def needs_cells(table: Table, spec: ColumnSpec, partly: bool = False) -> bool:

@@ -154,6 +154,12 @@ class ColumnGroup:
         return 1 if self.family.joint else len(self.columns)
 
     @property
+    def is_adjustable(self) -> bool:
+        """True if tuning may cap and correct the evidence: not of words, and not if it must be monotone."""
+        family = self.family
+        return not (family.is_text or family.accepts_new_columns or family.monotone is not None)
+
+    @property
     def inferred_columns(self) -> list[int]:
         """Columns whose family was not given by the user."""
         pairs = zip(self.columns, self.reasons, strict=True)

@@ -17,7 +17,7 @@ from deciban.errors import Argument, UsageError, warn_user
 from deciban.model.batches import row_ranges, rows_per_batch
 from deciban.model.fitted import Fitted
 from deciban.model.intervals import posterior_intervals
-from deciban.model.model import Model, most_probable, posteriors
+from deciban.model.model import Model, posteriors
 from deciban.model.priors import prior_variance
 from deciban.sources.open import open_rows, open_table
 from deciban.sources.source import Source
@@ -29,7 +29,7 @@ from deciban.util.arrays import Floats, Integers
 from deciban.util.parallel import map_in_threads
 from deciban.util.progress import progress
 from deciban.util.results import Pair, Part, TextTable
-from deciban.util.text_tables import count_noun, format_class
+from deciban.util.text_tables import format_class, note_hidden
 
 # Approximate bytes of text per batch; larger batches leave the CPU cache.
 SCORED_TEXT = 2 << 20
@@ -85,9 +85,9 @@ def score_rows(
 
 
 def predict(fitted: Fitted, X: Any) -> LabelArray:
-    """Return the most probable class of each row; ties go to the first class."""
+    """Return the most probable class of each row, the first of equal ones, or the median of ordered classes."""
     model = fitted.model
-    return np.asarray(model.classes[score_rows(fitted, X, most_probable, model=model)])
+    return np.asarray(model.classes[score_rows(fitted, X, model.predict, model=model)])
 
 
 def predict_posteriors(fitted: Fitted, X: Any) -> Floats:
@@ -150,9 +150,8 @@ class Intervals(Pair):
             (str(row), format_class(label), *(f"{chance:.4f}" for chance in chances))
             for row, label, *chances in zip(*columns.values(), strict=True)
         ]
-        more = self.low.size - len(lines)
         bars = [*zip(columns["low"].tolist(), columns["high"].tolist(), strict=True)]
-        notes = [f"… ({count_noun(more, 'more line')}: to_frame())"] if more > 0 else []
+        notes = note_hidden(self.low.size - len(lines), "more line", ": to_frame()")
         return [TextTable(lines, head, range(2, 5), notes=notes, bars=bars, bar_column=2, bar_reach=1.0)]
 
 
@@ -257,12 +256,13 @@ def write_tables(
 
 
 def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
-    """Return the loss for the model's classes; None is zero-one loss.
+    """Return the loss for the model's classes; None is zero-one loss, or the absolute distance of ordered classes.
 
     reject: cost of leaving a row undecided.
     """
-    labels = list(fitted.model.classes)
-    given = (Loss.zero_one(labels) if loss is None else Loss.from_costs(loss)).for_classes(labels)
+    labels, order = list(fitted.model.classes), fitted.order
+    usual = Loss.zero_one(labels) if order is None else Loss.absolute_distance([labels[c] for c in order])
+    given = (usual if loss is None else Loss.from_costs(loss)).for_classes(labels)
     return given if reject is None else given.with_reject(reject)
 
 
@@ -276,12 +276,12 @@ def decide_table(
     posterior, best = _score_as_learned(fitted, table, first_row)
     if coverage is not None:
         return decide_by_sets(posterior, choose_sets(fitted, posterior, coverage, allow_empty=False), loss)
-    return break_ties_as_predict(choose_decisions(posterior, loss, column_of(table)), best)
+    return break_ties_as_predict(fitted.model, choose_decisions(posterior, loss, column_of(table)), best)
 
 
-def break_ties_as_predict(decisions: Decisions, best: Integers) -> Decisions:
+def break_ties_as_predict(model: Model, decisions: Decisions, best: Integers) -> Decisions:
     """Return the decisions, with ties resolved as by `predict` if all mistakes have the same cost."""
-    if not decisions.loss.is_zero_one:
+    if not decisions.loss.is_zero_one or model.order is not None:
         return decisions
     second = np.where(decisions.second_best_index == best, decisions.decision_index, decisions.second_best_index)
     return replace(decisions, decision_index=best.astype(np.int32), second_best_index=second)
@@ -350,16 +350,16 @@ def column_of(table: Table) -> Callable[[str], Any]:
     return column
 
 
-def posterior_and_best(joint: Floats, prior: Floats) -> tuple[Floats, Integers]:
-    """Return the posterior of each row, and the index of its most probable class; see `score_table`."""
-    return posteriors(joint, prior), most_probable(joint, prior)
+def posterior_and_best(model: Model) -> Callable[[Floats, Floats], tuple[Floats, Integers]]:
+    """Return a function that returns the posterior of each row and the index of the predicted class."""
+    return lambda joint, prior: (posteriors(joint, prior), model.predict(joint, prior))
 
 
 def _score_as_learned(fitted: Fitted, table: Table, first_row: int) -> tuple[Floats, Integers]:
-    """Return `posterior_and_best` for the rows of a table, with columns read as in training."""
+    """Return the posteriors and predicted classes of the rows of a table, with columns read as in training."""
     model = fitted.model
     aligned = model.schema.table_as_learned(table, first_row)
-    posterior, best = score_table(model, aligned, posterior_and_best, False, fitted.settings.threads, first_row)
+    posterior, best = score_table(model, aligned, posterior_and_best(model), False, fitted.settings.threads, first_row)
     return posterior, best
 
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from deciban.errors import Argument, UsageError
 from deciban.model.fitted import Fitted
+from deciban.model.model import Model
 from deciban.tables.cells import from_numbers
 from deciban.tables.labels import LabelArray
 from deciban.util.frames import Library, choose_library, convert_arrow
 from deciban.util.results import Pair, Part, TextTable
-from deciban.util.text_tables import count_noun, escape_line, format_class, format_digits, shorten
+from deciban.util.text_tables import escape_line, format_class, format_digits, note_hidden, shorten
 
 # Rows of a sample that are printed.
 MAX_ROWS_PRINTED = 10
@@ -31,8 +32,8 @@ MAX_CELL_WIDTH = 30
 class Sample(Pair):
     """Rows sampled from a model, and their classes: ``X, y = sample``.
 
-    rows: an Arrow table, or an array if the columns are numbers without names. y: class of each row. target: name of
-    the column of classes in `to_frame`.
+    rows: an Arrow table, or an array if the columns are numbers without names. y: class of each row. `to_frame` returns
+    both; target: name of its column of classes.
     """
 
     rows: Any
@@ -63,19 +64,8 @@ class Sample(Pair):
         """Return the columns of `to_frame` as lists."""
         return self._table.to_pydict()  # type: ignore[no-any-return]  # a dict of columns
 
-    def to_frame(self, library: Library | None = None) -> Any:
-        """Return the rows and their classes as a data frame.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"} or None, default=None
-            Library of the result, as in other results.
-
-        Returns
-        -------
-        pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        """
-        return convert_arrow(self._table, choose_library(library, self))
+    def _frame(self, library: Library) -> Any:
+        return convert_arrow(self._table, library)
 
     def _parts(self) -> list[Part]:
         table = self._table
@@ -84,7 +74,7 @@ class Sample(Pair):
         cells = (head.column(head.num_columns - 1 if k == len(names) - 1 else k).to_pylist() for k in range(len(names)))
         lines = [tuple(map(_format_cell, row)) for row in zip(*cells, strict=True)]
         more = {"row": table.num_rows - len(lines), "column": table.num_columns - len(names)}
-        notes = [f"… ({count_noun(number, f'more {noun}')}: to_frame())" for noun, number in more.items() if number]
+        notes = [note for noun, size in more.items() for note in note_hidden(size, f"more {noun}", ": to_frame()")]
         return [TextTable(lines, names, notes=notes)]
 
 
@@ -95,9 +85,14 @@ def _format_cell(cell: Any) -> str:
 
 
 def sample_rows(
-    fitted: Fitted, n_samples: int = 1, random_state: Any = None, label: Any = None, length: int | None = None
+    fitted: Fitted,
+    n_samples: int = 1,
+    random_state: Any = None,
+    label: Any = None,
+    length: int | None = None,
+    model: Model | None = None,
 ) -> tuple[Any, LabelArray]:
-    """Return rows sampled from the generative model, and their classes.
+    """Return rows sampled from the generative model, or from another one, and their classes.
 
     The rows are an Arrow table, or an array if all columns are numbers. label: class of all rows. length: number of
     words in each text.
@@ -105,7 +100,7 @@ def sample_rows(
     for name, value in (("n_samples", n_samples), ("length", length)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 0):
             raise UsageError("use an integer >= 0", parameter=Argument(name, value))
-    model = fitted.generative
+    model = model or fitted.generative
     if length is not None and not any(likelihood.accepts_length for likelihood in model.likelihoods):
         raise UsageError(
             (

@@ -25,9 +25,9 @@ LABEL_SCHEMA: Json = {"type": ["string", "number", "boolean", "null"]}
 PROBABILITY_SCHEMA: Json = {"type": "number", "minimum": 0, "maximum": 1.000001}
 
 
-def _object(properties: Json, optional: tuple[str, ...] = (), more: bool = False) -> Json:
+def _object(properties: Json, optional: tuple[str, ...] = ()) -> Json:
     required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _rows(row: Json) -> Json:

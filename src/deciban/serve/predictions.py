@@ -92,7 +92,8 @@ class Predictor:
         fitted = self.state.fitted
         try:
             threads = fitted.settings.threads
-            posterior, best = score_table(fitted.model, table, posterior_and_best, False, threads, first_row)
+            finish = posterior_and_best(fitted.model)
+            posterior, best = score_table(fitted.model, table, finish, False, threads, first_row)
             sets = None if coverage is None else choose_sets(fitted, posterior, coverage)
             return Predictions(posterior, best, sets)
         except DecibanError as error:
@@ -130,7 +131,7 @@ class Predictor:
             found = choose_decisions(predicted.posterior, loss, column)
         except LossError as error:
             raise Problem(422, render_message(error.cause), remedy_for_clients(error.remedy), "costs") from None
-        return break_ties_as_predict(found, predicted.best)
+        return break_ties_as_predict(self.state.fitted.model, found, predicted.best)
 
 
 def _check_costs(costs: Any) -> dict[str, Any]:

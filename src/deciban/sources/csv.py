@@ -466,6 +466,16 @@ class CsvSource(Source):
         habit = replace(self.cells.habit, marked=marked)
         return None if habit == CellHabits() else habit
 
+    @property
+    def formats(self) -> dict[str, CellFormat]:
+        """Formats of the columns that are read as numbers or dates, with the options given."""
+        habit, kinds = self.cells.habit, {name: self.types[name].kind for name in self.names}
+        return {
+            name: CellFormat(kind, self.cells.point, habit.thousands, habit.date_format)
+            for name, kind in kinds.items()
+            if kind in ("DOUBLE", "BIGINT", "TIMESTAMP")
+        }
+
     def resolve_types(self, sample: pa.Table) -> tuple["CsvSource", pa.Table]:
         unsure = [name for name in sample.column_names if name in self.types and not self.types[name].sure]
         source = self.infer_types(sample.select(unsure)) if unsure else self

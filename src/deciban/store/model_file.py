@@ -1,4 +1,4 @@
-"""Saving and loading of classifiers, and identifiers of their training rows.
+"""Saving and loading of classifiers, their metadata, and identifiers of their training rows.
 
 An identifier depends on the counts of the rows, so that models of the same rows can be recognized.
 """
@@ -6,8 +6,11 @@ An identifier depends on the counts of the rows, so that models of the same rows
 import hashlib
 import json
 import os
+import platform
+import time
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
 from io import BytesIO
 from reprlib import repr as shortened
 from typing import Any, NamedTuple, get_type_hints
@@ -17,13 +20,12 @@ import pyarrow as pa
 
 from deciban.errors import DecibanError, ModelFileError, Place, UsageError
 from deciban.model.counts import Counts
-from deciban.model.fitted import Fitted, Origin, Settings
+from deciban.model.fitted import About, Fitted, Origin, Settings
 from deciban.model.priors import prior_of
 from deciban.model.tuning import Tuning
 from deciban.sources.write import replace_file
 from deciban.statistics import Statistic, Vocabulary
 from deciban.store import layout
-from deciban.store.about import pack_about, unpack_about
 from deciban.store.checks import check
 from deciban.store.values import UnknownRecordError, conforms, pack, unpack
 from deciban.util.sparse import SparseRows
@@ -36,6 +38,15 @@ FORMAT = 2
 INVALID_CONTENT = (ValueError, OverflowError, RecursionError, MemoryError, pa.ArrowException, DecibanError)
 
 KEYS = ("format", "deciban", "parameters", "counts", "tuning", "origin")
+
+# Maximum number of characters of a note.
+MAX_NOTE = 4_000
+
+# Maximum number of characters of a time or a version.
+MAX_WORD = 64
+
+# Format of times.
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def save(path: str | os.PathLike[str], fitted: Fitted) -> None:
@@ -55,9 +66,13 @@ def content(fitted: Fitted) -> bytes:
     arrays: list[Any] = []
     header: dict[str, Any] = {"format": FORMAT, "deciban": __version__}
     origin = fitted.origin.with_shards(shards_of(fitted))
-    known = sorted((field.name, "optional" in field.metadata) for field in fields(Settings))
-    parameters = {name: getattr(fitted.settings, name) for name, _ in known}
-    parameters = {name: parameters[name] for name, optional in known if parameters[name] is not None or not optional}
+    named = sorted(fields(Settings), key=lambda field: field.name)
+    given = {field.name: getattr(fitted.settings, field.name) for field in named}
+    parameters = {
+        field.name: given[field.name]
+        for field in named
+        if "optional" not in field.metadata or given[field.name] != field.default
+    }
     parts = (
         {**parameters, "threads": None},
         fitted.counts,
@@ -66,7 +81,7 @@ def content(fitted: Fitted) -> bytes:
     )  # cores differ by machine
     for key, value in zip(KEYS[2:], parts, strict=True):
         header[key] = pack(value, arrays)
-    return layout.pack_file(header, arrays, pack_about(fitted.about))
+    return layout.pack_file(header, arrays, _pack_about(fitted.about))
 
 
 class Loaded(NamedTuple):
@@ -122,7 +137,7 @@ def _unpack_content(path: Any, content: layout.Content) -> Fitted:
             raise ValueError("the tuning or the origin has the wrong type")
         settings = _settings(parameters)
         fitted = Fitted(
-            counts, prior_of(settings.class_prior, counts), tuning, origin, settings, unpack_about(content.about)
+            counts, prior_of(settings.class_prior, counts), tuning, origin, settings, _unpack_about(content.about)
         )
         check(fitted)
     except ModelFileError:
@@ -222,3 +237,63 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, getattr(value, field.name))
     else:
         digest.update(json.dumps(value, default=str).encode())
+
+
+# Metadata: a JSON object in canonical form, which does not affect the version of the model
+
+
+def describe_fit(rows: int, note: str = "") -> About:
+    """Return the metadata of a model that was fitted now; raise a UsageError for an invalid note.
+
+    SOURCE_DATE_EPOCH (seconds since 1970) replaces the current time, so that builds are reproducible.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    try:
+        fitted = datetime.fromtimestamp(int(epoch) if epoch else time.time(), UTC).strftime(TIME_FORMAT)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch[:40]!r}, not a time in seconds since 1970") from None
+    about = About(note, fitted, rows, __version__, np.__version__, platform.python_version())
+    try:
+        _check_about(about)
+    except ValueError as problem:
+        raise UsageError(str(problem), remedy="shorten or correct the note") from None
+    return about
+
+
+def _check_about(about: About) -> None:
+    """Raise a ValueError for metadata that no fit gives."""
+    for field in fields(About):
+        value = getattr(about, field.name)
+        if field.name == "rows":
+            if type(value) is not int or not 0 <= value < 1 << 63:
+                raise ValueError("the number of rows is invalid")
+            continue
+        max_size = MAX_NOTE if field.name == "note" else MAX_WORD
+        if not isinstance(value, str) or len(value) > max_size:
+            raise ValueError(f"the {field.name} is not text of at most {max_size:,} characters")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"the {field.name} is not valid Unicode") from None
+    if about.fitted and datetime.strptime(about.fitted, TIME_FORMAT).strftime(TIME_FORMAT) != about.fitted:
+        raise ValueError("the time is invalid")
+
+
+def _pack_about(about: About) -> bytes:
+    """Return metadata as JSON; empty if nothing is known."""
+    known = about.to_dict()
+    return json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() if known else b""
+
+
+def _unpack_about(data: bytes) -> About:
+    """Return the metadata in a file; raise a ValueError if they are invalid."""
+    if not data:
+        return About()
+    stored: Any = json.loads(data.decode())
+    if not isinstance(stored, dict) or not stored.keys() <= {field.name for field in fields(About)}:
+        raise ValueError("the metadata have unknown names")
+    about = About(**stored)
+    _check_about(about)
+    if _pack_about(about) != data:
+        raise ValueError("the metadata are not in canonical form")
+    return about

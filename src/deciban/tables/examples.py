@@ -61,6 +61,11 @@ class LabeledTable:
         return LabeledTable(self.table.take(rows), labels, weights, self.first_row)
 
     @property
+    def row_weights(self) -> Floats:
+        """Weight of each row; 1 if none are given."""
+        return np.ones(self.table.rows) if self.weights is None else self.weights
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns, without labels and weights."""
         return self.table.names

@@ -46,7 +46,10 @@ class Tabular:
         pandas.DataFrame, polars.DataFrame or pyarrow.Table
             In polars and Arrow, a column of values of different types is text.
         """
-        return make_frame(self._columns(), choose_library(library, self))
+        return self._frame(choose_library(library, self))
+
+    def _frame(self, library: Library) -> Any:
+        return make_frame(self._columns(), library)
 
 
 def library_of(rows: Any) -> Library | None:

@@ -7,6 +7,9 @@ from typing import Any
 from deciban.util.frames import Tabular
 from deciban.util.text_tables import escape_line, fit_table, line_width, terminal_width, wrap_lines
 
+# Space that does not end a line.
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -59,8 +62,9 @@ class Metrics:
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
-        first = f"{self.title}: {', '.join(f'{name} {value}' for name, value in self.values)}"
-        return wrap_lines("\n".join([first, *self.notes]), terminal_width())
+        values = ", ".join(f"{name} {value}".replace(" ", NO_BREAK) for name, value in self.values)
+        first = wrap_lines(f"{self.title}: {values}", terminal_width()).replace(NO_BREAK, " ")
+        return "\n".join([first, *(wrap_lines(note, terminal_width()) for note in self.notes)])
 
 
 class Aligned(str):

@@ -203,6 +203,15 @@ def count_noun(number: float, noun: str) -> str:
     return f"{format_amount(number)} {noun if number == 1 else plural(noun)}"
 
 
+def note_hidden(number: float, noun: str, how: str = "") -> list[str]:
+    """Return a note on what is not shown, and how to show it; none if nothing is hidden.
+
+    >>> note_hidden(2, "more row", ": to_frame()"), note_hidden(1, "more class"), note_hidden(0, "more row")
+    (['… (2 more rows: to_frame())'], ['… (1 more class)'], [])
+    """
+    return [f"… ({count_noun(number, noun)}{how})"] if number > 0 else []
+
+
 def plural(noun: str) -> str:
     if noun.endswith("y"):
         return noun[:-1] + "ies"

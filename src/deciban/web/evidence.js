@@ -42,11 +42,13 @@ function barsOf(terms) {
   return [...bars, ["sum", 0, ends[ends.length - 1], sumOf(terms)]];
 }
 
-// Draw the terms as a waterfall that ends with the sum. chart: width, space for labels and numbers, height of a bar,
-// colors for and against.
+// Draw the terms as a waterfall that ends with the sum. chart: width, maximum space for labels, width of a letter of
+// them, space for numbers, height of a bar, colors for and against.
 export function waterfall(terms, title, chart) {
-  const { wide, label, number, step } = chart;
+  const { wide, letter, number, step } = chart;
   const bars = barsOf(terms);
+  const longest = Math.max(...bars.map(([name]) => [...name].length));
+  const label = Math.min(chart.label, 12 + Math.floor(letter * longest)); // short labels leave more room for the bars
   const edges = bars.flatMap(([, start, end]) => [start, end]);
   const [low, high] = [Math.min(...edges), Math.max(...edges)];
   const along = (value) => label + ((wide - label - number) * (value - low)) / (high - low || 1);
@@ -56,7 +58,7 @@ export function waterfall(terms, title, chart) {
   svg.append(drawn("line", { class: "zero", x1: along(0), x2: along(0), y1: 0, y2: tall }));
   bars.forEach(([name, start, end, value], k) => {
     const middle = step * k + step / 2 + 2;
-    svg.append(drawn("text", { class: "end", x: label - 6, y: middle + 4 }, shortened(name, Math.floor(label / 6.8))));
+    svg.append(drawn("text", { class: "end", x: label - 6, y: middle + 4 }, shortened(name, Math.floor((chart.label - 6) / letter))));
     const fill = value >= 0 ? chart.for : chart.against;
     if (Number.isFinite(value)) {
       svg.append(drawn("rect", { x: Math.min(along(start), along(end)), y: middle - 6, height: 12,

@@ -66,16 +66,19 @@ def tiles(pairs: Iterable[tuple[str, str]]) -> Html:
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tiles")
 
 
-def html_table(head: Sequence[str], lines: Iterable[Sequence[str]], caption: str) -> Html:
-    """Return a table whose first cells are row headers; a wide table scrolls."""
-    top = tag("thead", tag("tr", (tag("th", cell, scope="col") for cell in head)))
-    body = tag("tbody", (_line(line) for line in lines))
+def html_table(head: Sequence[str], lines: Iterable[Sequence[str]], caption: str, texts: Sequence[int] = ()) -> Html:
+    """Return a table whose first cells are row headers; a wide table scrolls. texts: further columns of texts."""
+    kinds = ["text" if k in texts else None for k in range(len(head))]
+    names = (tag("th", cell, scope="col", class_=kind) for cell, kind in zip(head, kinds, strict=True))
+    top = tag("thead", tag("tr", names))
+    body = tag("tbody", (_line(line, kinds) for line in lines))
     inside = tag("table", tag("caption", caption), top, body)
     return tag("div", inside, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
-def _line(line: Sequence[str]) -> Html:
-    return tag("tr", tag("th", line[0], scope="row"), (tag("td", cell) for cell in line[1:]))
+def _line(line: Sequence[str], kinds: Sequence[str | None]) -> Html:
+    cells = (tag("td", cell, class_=kind) for cell, kind in zip(line[1:], kinds[1:], strict=True))
+    return tag("tr", tag("th", line[0], scope="row"), cells)
 
 
 def page_head(title: str, css: str, policy: str) -> Html:

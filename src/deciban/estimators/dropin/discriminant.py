@@ -66,7 +66,7 @@ class Discriminant(DropIn):
         if rows is None:
             raise make_rows_error()
         numbers = rows.table.numbers(range(rows.table.width)).astype(np.float64)
-        weights = np.ones(len(numbers)) if rows.weights is None else rows.weights
+        weights = rows.row_weights
         there = (weights > 0.0) & ~np.isnan(numbers).any(axis=1)
         for c in np.flatnonzero(statistic.weight > 0.0):
             of_class = there & (rows.labels.codes == c)
@@ -473,7 +473,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
 def _check_class_sizes(rows: LabeledTable) -> None:
     """Raise a DataError if a class has a single row of weight 1 or less."""
-    weights = np.ones(rows.table.rows) if rows.weights is None else rows.weights
+    weights = rows.row_weights
     there = (rows.labels.codes >= 0) & (weights > 0.0)
     codes, classes = rows.labels.codes[there], rows.labels.classes
     number, weight = (np.bincount(codes, each, classes.size) for each in (None, weights[there]))

@@ -17,6 +17,9 @@ const VAST_EVIDENCE = 1e6;
 // Math.exp() of smaller numbers is 0.
 const MIN_EXPONENT = -746;
 
+// Cumulative probability that makes a class the median.
+const MIN_HALF = 0.5 - 1e-9;
+
 // Return the scale at a share of the evidence, interpolated between increasing [share, scale] pairs.
 function interpolate(share, scales) {
   for (let k = 1; k < scales.length; k++) {
@@ -360,6 +363,12 @@ function decibanScorer(model) {
     return values.indexOf(largest(values));
   }
 
+  // Return the index of the posterior median of ordered classes.
+  function median(shares) {
+    let total = 0;
+    return model.order.find((place) => (total += shares[place]) >= MIN_HALF);
+  }
+
   // Return the evidence of each block, followed by the correction of each corrected column, by the sum of the offsets of
   // the known columns, and, if it changes the row, by what the limit adds. All values are scaled if cells are missing.
   function evidenceOf(row) {
@@ -427,6 +436,7 @@ function decibanScorer(model) {
     predictProba: (row) => normalize(jointOf(rowOf(row))).shares,
     predict(row) {
       const joint = jointOf(rowOf(row));
+      if (model.order) return labels[median(normalize(joint).shares)];
       return labels[firstBest(largest(joint) === -Infinity ? logPrior : Array.from(joint))];
     },
     evidence: (row) => evidenceOf(rowOf(row)),

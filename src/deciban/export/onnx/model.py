@@ -38,7 +38,7 @@ from deciban.families.base.lowering import (
     TuplePlace,
 )
 from deciban.model.fitted import Fitted
-from deciban.model.model import Model
+from deciban.model.model import MIN_HALF, Model
 from deciban.util.arrays import Floats
 from deciban.util.version import __version__
 
@@ -110,7 +110,7 @@ def to_onnx(fitted: Fitted | Model) -> Any:
     inputs = {column: Tensor(graph, name) for column, name in names.items()}
     joint, rejected = log_joint(terms, InputCells(graph, inputs, texts))
     labels = as_labels(terms.classes)
-    posterior, label = posterior_and_label(joint, terms.log_prior, labels)
+    posterior, label = posterior_and_label(joint, terms.log_prior, labels, terms.order)
     posterior, label = blank_rejected_rows(rejected, posterior, label, labels.dtype.kind)
     for found, name in ((label, LABEL_OUTPUT), (posterior, PROBABILITIES_OUTPUT)):
         graph.add_node("Identity", [found.name], [name])
@@ -259,15 +259,22 @@ def as_labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array([str(label) for label in classes.tolist()], dtype=object)
 
 
-def posterior_and_label(log_joint: Tensor, log_prior: Floats, labels: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
-    """Return the posterior, row by class, and the label of the most probable class of each row.
+def posterior_and_label(
+    log_joint: Tensor, log_prior: Floats, labels: npt.NDArray[Any], order: tuple[int, ...] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return the posterior, row by class, and the label of the predicted class of each row.
 
-    Ties go to the first class. If every class has probability 0, the posterior is the prior.
+    That is the most probable class, the first of equal ones, or the median of classes with an `order`. If every class
+    has probability 0, the posterior is the prior.
     """
     graph, top = log_joint.graph, log_joint.max(1, keep=True)
     impossible = top.equals(-np.inf)
     share = (log_joint - graph.select(impossible, np.array(0.0), top)).exp()
     posterior = graph.select(impossible, np.exp(log_prior)[None], share / share.sum(1, keep=True))
+    if order is not None:
+        up_to = (np.argsort(order)[:, None] <= np.arange(len(order))).astype(np.float64)
+        place = graph.node("ArgMax", (posterior @ up_to >= MIN_HALF).cast(np.int64), axis=1, keepdims=0)
+        return posterior, graph.constant(labels[list(order)]).take(place, 0)
     best = graph.node("ArgMax", log_joint, axis=1, keepdims=1)
     place = graph.select(impossible, np.array(log_prior.argmax()), best)
     return posterior, graph.constant(labels).take(place.reshape(-1), 0)

@@ -55,6 +55,9 @@ _VAST_EVIDENCE = 1e6
 # exp() of smaller numbers is 0.
 _MIN_EXPONENT = -746.0
 
+# Cumulative probability that makes a class the median.
+_MIN_HALF = 0.5 - 1e-9
+
 # Conversion of labels that JSON stores as text.
 _LABELS: dict[str, Any] = {"integer": int, "number": float}
 
@@ -328,6 +331,7 @@ class DecibanScorer:
         self._blocks = [Block(block, self._columns, size) for block in model["blocks"]]
         self._log_prior = [decode_number(value) for value in model["log_prior"]]
         self._limit = decode_number(model["limit"])
+        self._order = model.get("order")
         self._partial = model["partial"]
         if self._partial is not None:
             self._shares, offsets = (decode_array(self._partial[name]) for name in ("shares", "offsets"))
@@ -358,7 +362,7 @@ class DecibanScorer:
         return self._normalize(self.predict_joint_log_proba(row))[1]
 
     def predict(self, row: Mapping[str, Any]) -> Any:
-        """Return the most probable class; ties go to the first."""
+        """Return the most probable class, the first of equal ones; of ordered classes, the posterior median."""
         return self._best(self.predict_joint_log_proba(row))
 
     def evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -377,6 +381,12 @@ class DecibanScorer:
         return self._column_evidence(self._row(row))
 
     def _best(self, joint: list[float]) -> Any:
+        if self._order is not None:
+            shares, total = self._normalize(joint)[1], 0.0
+            for place in self._order:
+                total += shares[place]
+                if total >= _MIN_HALF:
+                    return self.classes[place]
         values = self._log_prior if largest(joint) == -math.inf else joint
         return self.classes[values.index(largest(values))]
 

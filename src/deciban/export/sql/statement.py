@@ -20,7 +20,7 @@ from deciban.export.sql.shares import block_shares
 from deciban.export.sql.terms import block_evidence, fail_at_holes, may_miss
 from deciban.families.base.lowering import JointNormalTerm, LevelPlace
 from deciban.model.fitted import Fitted
-from deciban.model.model import Model
+from deciban.model.model import MIN_HALF, Model
 from deciban.sources.dialects import Dialect, dialect_of
 from deciban.tables.labels import LabelArray
 from deciban.util.text_tables import DECIBANS, evidence_column, format_class
@@ -256,13 +256,25 @@ class Answers:
         self.impossible = f"{self.top} = {self.number(-math.inf)}"
         best = " ".join(f"WHEN {one} = {self.top} THEN {c}" for c, one in enumerate(self.joint, self.first))
         likely = self.first + int(model.log_prior.argmax())
-        self.best = self.stages.name("c", f"CASE WHEN {self.impossible} THEN {likely} {best} END")
+        if model.order is None:
+            self.best = self.stages.name("c", f"CASE WHEN {self.impossible} THEN {likely} {best} END")
+        else:
+            self.best = self.stages.name("c", self._median(model.order))
 
     def _greatest(self, numbers: Sequence[str]) -> str:
         return f"GREATEST({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
 
+    def _median(self, order: Sequence[int]) -> str:
+        """Return the index of the first class, in ascending order, up to which the posterior sums to one half."""
+        shares = [self.stages.names("q", self.probabilities())[c] for c in order]
+        sums = [total(shares[: k + 1]) for k in range(len(order))]
+        cases = [
+            f"WHEN {one} >= {self.number(MIN_HALF)} THEN {self.first + c}" for one, c in zip(sums, order, strict=True)
+        ]
+        return f"CASE {' '.join(cases)} END"
+
     def predict(self) -> str:
-        """Return the label of the most probable class."""
+        """Return the label of the predicted class."""
         return self._label(self.best)
 
     def _label(self, place: str) -> str:

@@ -34,6 +34,10 @@ from deciban.util.sparse import SparseRows
 # arbitrary unit. Only a "number" can be a count.
 Measure = Literal["number", "amount", "position"]
 
+# Direction in which a column moves the classes: 1 or -1 if these are in ascending order, or else the indices of the
+# classes, from the one that low numbers favor to the one that high numbers favor.
+Monotone = int | tuple[int, ...]
+
 # Counts are whole numbers below this; larger ones are more likely identifiers or amounts.
 MAX_COUNT = 1e6
 
@@ -351,6 +355,15 @@ class Family(Protocol):
         ...
 
     @property
+    def monotone(self) -> Monotone | None:
+        """Direction in which the number in a cell moves the classes; None if it may move them in any way."""
+        ...
+
+    def constrain(self, monotone: Monotone) -> Family | None:
+        """Return the same family with monotone evidence; None if that is not supported."""
+        ...
+
+    @property
     def support(self) -> Support:
         """The cells that can be learned and sampled."""
         ...
@@ -470,6 +483,13 @@ class BaseFamily(ShortRepr):
 
     @property
     def part(self) -> str | None:
+        return None
+
+    @property
+    def monotone(self) -> Monotone | None:
+        return None
+
+    def constrain(self, monotone: Monotone) -> Any:
         return None
 
     @property

@@ -25,6 +25,15 @@ TEXT_PARTS: tuple[TextPart, ...] = get_args(TextPart)
 # Number of characters of the parts that are beginnings of a text; the first word ends before the first space.
 PREFIX_LENGTHS: dict[str, int] = dict(zip(TEXT_PARTS[1:], (1, 2, 3), strict=True))
 
+# Names of months and weekdays, counted from 1.
+NAMES: dict[str, tuple[str, ...]] = {
+    "month": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
+
 
 def check_part(part: Any) -> None:
     """Raise a UsageError if this is not None or the name of a part."""
@@ -68,6 +77,15 @@ def read_part(cells: pa.Array, part: Part, column: int = 0) -> pa.Array:
     if part == "first word":
         return pc.list_element(pc.split_pattern(texts, " ", max_splits=1), 0)
     return pc.utf8_slice_codeunits(texts, 0, PREFIX_LENGTHS[part])
+
+
+def name_part(part: str | None, value: Any) -> Any:
+    """Return the name of a month or a weekday; any other part, and None, as it is.
+
+    >>> name_part("month", 2), name_part("weekday", 4), name_part("hour", 17)
+    ('February', 'Thursday', 17)
+    """
+    return value if value is None or part not in NAMES else NAMES[part][value - 1]
 
 
 def sample_moments(values: Integers, part: Part) -> pa.Array:

@@ -109,7 +109,7 @@ def learn_corrections(tuning: Tuning, counts: Counts, rows: Rows, learned: bool 
         corrections=corrections,
         cap=max(float(scale[0]), 1e-3) * tuning.cap,
         accuracy=accuracy,
-        log_loss=max(log_loss - spread, 0.0),
+        log_loss=max(log_loss - grown.unseen * spread, 0.0),
         copies=copies,
         correction_rows=0 if corrections is None else read,
         fold_gain=None if corrections is None else max(spread, 0.0),
@@ -121,8 +121,8 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 
     A row is left out of the tables of one fold only, but new rows are scored by the mean of all. The log-loss of a
     geometric mean of posteriors is the mean of their log-losses less their spread, which does not depend on the label.
-    So it can be measured on any row, and is counted when the scales are chosen. Rows that most folds' tables have seen
-    show too much of it: `grown.unseen` is the share to count.
+    So it can be measured on any row, and is counted when the scales are chosen. There, rows that most folds' tables
+    have seen would count too much of it: `grown.unseen` is the share to count.
     """
     own = center(grown.left_out - prior)
     start, bias = maximize(own, rows, np.array([1.0, 0.0]), CORRECTIONS.scale_rows)
@@ -158,17 +158,21 @@ def _learn_scales(grown: Grown, rows: Rows, prior: Floats) -> tuple[Floats, Floa
 
     scale = minimize_newton(evaluate, start, np.zeros(2))
     log_total = totals(scale)[1]
-    return scale, bias, grown.unseen * float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
+    return scale, bias, float(share @ (log_total[2:].mean(axis=0) - log_total[1]))
 
 
 def bound_evidence(tuning: Tuning, counts: Counts) -> Tuning:
-    """Return the tuning with a cap on the evidence of a block and a limit of the total, as the rows can support."""
+    """Return the tuning with a cap on the evidence of a block and a limit of the total, as the rows can support.
+
+    With monotone columns and more than two classes the total has no limit, which would change ratios of other classes.
+    """
     if not tuning.rows:
         return tuning
     supported = float(np.log1p(counts.class_weight.sum()))
     few = 0 < len(tuning.schema.block_names) <= WEIGHTS.max_blocks
     limit = supported + float(np.log(WEIGHTS.limit_factor))
-    return replace(tuning, cap=supported if few else np.inf, limit=limit)
+    monotone = counts.classes.size > 2 and any(group.family.monotone is not None for group in tuning.schema.groups)
+    return replace(tuning, cap=supported if few else np.inf, limit=np.inf if monotone else limit)
 
 
 def may_correct(tuning: Tuning, classes: int) -> bool:
@@ -191,9 +195,8 @@ def _measure_row_work(columns: int, classes: int) -> float:
 
 
 def find_correctable_columns(schema: Schema) -> list[int]:
-    """Return the columns that may be corrected: all but texts and word counts."""
-    groups = (group for group in schema.groups if not group.family.is_text and not group.family.accepts_new_columns)
-    return sorted({column for group in groups for column in group.columns})
+    """Return the columns that may be corrected: all but texts, word counts and monotone columns."""
+    return sorted({column for group in schema.groups if group.is_adjustable for column in group.columns})
 
 
 def _choose_columns_by_fold(

@@ -135,7 +135,7 @@ def choose_additions(rows: Rows, scored: Sequence[ScoredGroup]) -> list[ScoredGr
     found: dict[tuple[Family, float], list[tuple[int, Reason, Floats]]] = {}
     for group in scored:
         for column in group.group.inferred_columns if not group.group.family.joint else ():
-            if (values := _find_values(rows, column)) is None:
+            if group.group.family.monotone is not None or (values := _find_values(rows, column)) is None:
                 continue
             held = [group.evidence[:, group.group.columns.index(column)]]
             losses = _losses_together(rows, held)
@@ -250,7 +250,8 @@ PER_CLASS = tuple(JointGaussian(Shrunk(amount, share)) for amount, share in CAND
 
 def choose_joint_gaussians(rows: Rows, base: Schema) -> list[ScoredGroup]:
     """Return the linear and quadratic discriminants of all numeric columns, with the best shrinkages."""
-    columns = _list_numeric_columns(rows, base)
+    fixed = {column for group in base.groups if group.family.monotone is not None for column in group.columns}
+    columns = [column for column in _list_numeric_columns(rows, base) if column not in fixed]
     if len(columns) < 2:
         return []
     cells = np.asarray(rows.reader.numbers(columns), dtype=np.float64)

@@ -12,16 +12,13 @@ from deciban.model.model import log_normalize
 from deciban.util.arrays import Codes, Flags, Floats, Integers
 
 
-def learn_weights(
-    evidence: Floats, rows: Rows, group: Integers, start: tuple[Floats, Floats] | None = None
-) -> tuple[Floats, Floats]:
+def learn_weights(evidence: Floats, rows: Rows, group: Integers) -> tuple[Floats, Floats]:
     """Return the weights (not negative) and the bias with the highest penalized likelihood of the labels.
 
     First one weight per group of blocks is learned, then one per block, drawn to that of its group. Blocks of group -1
-    are drawn to 0. evidence: centered. start: weights and bias from which the search starts; they change nothing but
-    its time.
+    are drawn to 0. evidence: centered.
     """
-    return WeightSearch.of(evidence, rows, group).learn(rows.weights, start)
+    return WeightSearch.of(evidence, rows, group).learn(rows.weights)
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,10 @@ class WeightSearch:
         return cls(group, together, WeightProblem.of(evidence, rows, np.zeros(group.size), WEIGHTS.block_rows))
 
     def learn(self, weights: Floats, start: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
-        """Return the weights of the blocks and the bias for rows with these weights."""
+        """Return the weights of the blocks and the bias for rows with these weights.
+
+        start: weights and bias from which the search starts; they change nothing but its time.
+        """
         target, bias = self.apart.target, np.zeros(self.apart.log_prior.size)
         if self.together is not None:
             shared, bias = self.together.reweigh(weights).solve()
