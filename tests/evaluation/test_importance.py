@@ -44,7 +44,7 @@ def test_a_tuned_model_names_the_columns_that_matter() -> None:
     assert (np.diff(frame["decibans"]) <= 0.0).all()
     assert "rows (left out)" in str(found)
     assert [line["column"] for line in found.to_dict()["columns"]] == frame["column"].tolist()
-    assert "… (1 more columns)" in str(found)
+    assert "… (1 more column)" in str(found)
 
 
 def test_without_labels_the_posterior_expects() -> None:

@@ -124,7 +124,13 @@ class Counts:
         return cls(schema, classes, np.zeros(classes.size), statistics, declared=declared is not None)
 
     def end_privacy(self) -> Counts:
-        """Return the counts for a model that also contains exact values of rows, which the noise does not hide."""
+        """Return the counts for a model that also contains exact values of rows, which the noise does not hide.
+
+        Returns
+        -------
+        Counts
+            The same counts; `epsilon` is infinite if they were released with noise.
+        """
         return self if self.epsilon is None else replace(self, epsilon=np.inf)
 
     def check_no_noise(self) -> None:
