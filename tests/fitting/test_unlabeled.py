@@ -12,7 +12,10 @@ import pytest
 
 import deciban as dc
 from deciban.errors import DecibanWarning
+from deciban.evaluation.validation import separate_fold
 from deciban.families.base.contract import BaseFamily
+from deciban.tables.convert import as_table
+from deciban.tables.examples import LabeledTable
 from deciban.testing import assert_same_counts
 from tests.support.command import Deciban
 from tests.support.model_files import content
@@ -156,6 +159,15 @@ def test_batches_are_learned_without_their_rows_without_a_label() -> None:
     assert (clf.counts_.rows, clf.counts_.unlabeled) == (2 * KNOWN, 360 + 10)
     with pytest.warns(DecibanWarning, match="had a part in the expected counts"):
         em().fit(X, hide(labels)).leave_one_out(X[:KNOWN], labels[:KNOWN])
+
+
+def test_cross_validation_learns_from_all_rows_without_a_label() -> None:
+    X, labels = flags()
+    rows = LabeledTable.of(as_table(X), hide(labels))
+    for fold in range(3):
+        inside, outside = separate_fold(rows, 3, fold)
+        assert (outside.whole().labels.codes < 0).sum() == 360
+        assert sum((part.whole().labels.codes >= 0).sum() for part in (inside, outside)) == KNOWN
 
 
 def test_tuned_models_score_left_out_rows_without_them() -> None:
