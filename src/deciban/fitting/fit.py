@@ -26,7 +26,7 @@ from deciban.fitting.tune.rows import Copies, Rows, find_copies
 from deciban.fitting.unlabeled import learn_unlabeled
 from deciban.model.batches import add_up, batches, count_batches
 from deciban.model.counts import Counts
-from deciban.model.fitted import Fitted, Origin, Settings
+from deciban.model.fitted import Fitted, Origin, Settings, list_in_order
 from deciban.model.priors import Given, prior_of
 from deciban.model.tuning import Tuning
 from deciban.schema.infer import Defaults, check_columns, infer_schema, needs_cells
@@ -307,7 +307,7 @@ def plan_examples(
         table, copies = schema.table_as_learned(sample.table), copies if sample.weights is None else None
         proposal = propose(table, sample.labels, sample.weights, schema, settings.threads, copies, budget)
         schema, draft = proposal.schema, TuningDraft(proposal, everything, sample, copies, budget)
-    in_order = None if order is None or classes is None else tuple(np.asarray(classes).tolist())
+    in_order = None if order is None else list_in_order(classes)
     origin = Origin(ignored=examples.ignored, habit=everything.habit or examples.habit, order=in_order)
     return Plan(settings, schema, all_classes, origin, notes, draft), everything
 

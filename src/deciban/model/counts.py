@@ -251,7 +251,7 @@ class Counts:
         Counts
         """
         given = np.unique(classes)
-        unknown = self.classes[~np.isin(self.classes, given)].tolist()
+        unknown = self.classes[~np.isin(self.classes, given)].tolist() if self.classes.size else []
         if unknown or (self.declared and given.size != self.classes.size):
             raise UsageError(
                 (

@@ -74,9 +74,8 @@ class Settings:
             )
         if not self.ordered:
             return None
-        given = self.classes if given is None else given
-        labels = classes.tolist()
-        if given is None or isinstance(given, set | frozenset):
+        given, labels = list_in_order(self.classes if given is None else given), list_in_order(classes) or ()
+        if given is None:
             if len(labels) > 2 and isinstance(labels[0], str):
                 raise UsageError(
                     "the classes are texts without an order",
@@ -84,7 +83,9 @@ class Settings:
                     parameter=Argument("ordered", True),
                 )
             return np.arange(len(labels))
-        place = {label: k for k, label in enumerate(np.asarray(given).tolist())}
+        place = {label: k for k, label in enumerate(given)}
+        if len(place) < len(given):
+            raise UsageError("a class is listed twice, so the order is unknown", parameter=Argument("classes", given))
         return np.array(sorted(range(len(labels)), key=lambda c: place.get(labels[c], len(place))), dtype=np.int64)
 
     def orient_columns(self, order: Integers | None) -> dict[Any, Monotone]:
@@ -181,9 +182,10 @@ class Fitted(PickledFields):
     def order_key(self) -> tuple[Any, ...]:
         """Everything that models must have in common besides their families: constraints and the given order."""
         settings = self.settings
-        given = settings.classes if self.origin.order is None else self.origin.order
-        listed = () if not settings.ordered or given is None else tuple(np.asarray(given).tolist())
-        return settings.ordered, dict(settings.monotone or {}), listed
+        given = list_in_order(settings.classes if self.origin.order is None else self.origin.order)
+        listed = given if settings.ordered and given is not None else ()
+        usual = not any(isinstance(label, str) for label in listed) and listed == tuple(sorted(listed))
+        return settings.ordered, dict(settings.monotone or {}), () if usual else listed
 
     @cached_property
     def learned(self) -> Counts:
@@ -276,6 +278,14 @@ class Fitted(PickledFields):
     def single_threaded(self) -> "Fitted":
         """The same state with one thread, for tasks on another machine."""
         return self.with_settings(replace(self.settings, threads=1))
+
+
+def list_in_order(classes: Any) -> tuple[Any, ...] | None:
+    """Return declared classes in the order of the declaration; None for none and for a set, which has no order."""
+    if classes is None or isinstance(classes, set | frozenset):
+        return None
+    found = np.asarray(classes)
+    return tuple((found.astype("datetime64[us]") if found.dtype.kind == "M" else found).tolist())
 
 
 def require_weight(counts: Counts) -> None:
