@@ -9,6 +9,7 @@ import pytest
 
 from deciban import BayesClassifier
 from deciban.datasets import weather
+from tests.classifier.test_ordered import as_grades, draw_table
 from tests.page.pages import told_terms, written_page
 from tests.support.browser import opened
 from tests.support.models import HOSTILE, hostile_table, mixed_model
@@ -45,6 +46,25 @@ def test_typed_values_give_the_posterior_of_a_mixed_model(mixed: tuple[BayesClas
             cells[column] = value
             assert it.posterior() == pytest.approx(posterior_of(clf, frame_of(**cells)), abs=1e-9), column
         it.check_quiet()
+
+
+def test_the_page_predicts_the_median_of_ordered_classes(tmp_path: Path) -> None:
+    X, y = draw_table()
+    clf = BayesClassifier(ordered=True).fit(X, as_grades(y))
+    likely = clf.classes_[clf.predict_proba(X).argmax(axis=1)]
+    row = int(np.flatnonzero((likely != clf.predict(X)) & X.notna().all(axis=1))[0])
+    clf.report(tmp_path / "report.html")
+    for path, result in (
+        (written_page(tmp_path, clf.fitted_), "#result"),
+        (tmp_path / "report.html", "#what-if-result"),
+    ):
+        with opened(path) as it:
+            for column, value in X.iloc[row].items():
+                it.enter(str(column), str(value))
+            assert it.page.locator(result).inner_text().startswith(clf.predict(X)[row])
+            assert it.page.locator("li.best").first.get_attribute("data-class") == clf.predict(X)[row]
+            assert it.posterior() == pytest.approx(posterior_of(clf, X.iloc[[row]]), abs=1e-9)
+            it.check_quiet()
 
 
 def test_every_day_of_the_weather_gives_the_posterior_of_the_tuned_model(tmp_path: Path) -> None:

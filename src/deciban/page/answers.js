@@ -28,7 +28,7 @@ function termsOf({ term, column, decibans, own, joint, correction }) {
 const negated = (term) => Object.fromEntries(
   Object.entries(term).map(([key, value]) => [key, typeof value === "number" ? -value : value]));
 
-// Score rows by the service, which returns evidence for the most probable class against the second.
+// Score rows by the service, which returns evidence for the predicted class against the most probable other.
 export function answersOfService(form) {
   const placeOf = (label, otherwise) => {
     const place = form.classes.indexOf(String(label));
@@ -42,11 +42,12 @@ export function answersOfService(form) {
       const cells = form.named ? row : form.order.map((name) => row[name] ?? null);
       const { rows: [found] } = await ask("explain", { rows: [cells] });
       const posterior = form.classes.map((name) => found.posterior[name]);
-      const order = bestFirst(posterior);
-      const [best, other] = [placeOf(found.predicted, order[0]), placeOf(found.against, order[1])];
+      const order = bestFirst(posterior, placeOf(found.predicted, -1));
+      const [best, other] = [order[0], placeOf(found.against, order[1])];
       const terms = found.evidence.map(termsOf);
       return {
         posterior,
+        order,
         impossible: found.against === null && posterior.length > 1,
         terms(first, second) {
           if (first === best && second === other) return terms;

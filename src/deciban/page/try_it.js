@@ -3,7 +3,7 @@
 import { element, percent } from "../web/dom.js";
 import { rolledUp, waterfall } from "../web/evidence.js";
 import { rowForm, valuesIn } from "../web/form.js";
-import { bestFirst, posteriorBars } from "../web/posterior.js";
+import { posteriorBars } from "../web/posterior.js";
 import { changedCells, showComparison } from "./comparison.js";
 import { showDecision } from "./decision.js";
 import { lossEditor, fixedLosses, MAX_CLASSES_TABLED, zeroOne } from "./losses.js";
@@ -138,11 +138,11 @@ export function mountTryIt(root, form, source, changed) {
   }
 
   function draw({ answer, before, texts }) {
-    const [best, other] = bestFirst(answer.posterior);
+    const [best, other] = answer.order;
     const [name, chance] = [form.classes[best], answer.posterior[best]];
     at.result.replaceChildren(element("strong", {}, name), ` with probability ${percent(chance)}`);
     if (answer.impossible) at.result.append("; this row has probability 0 in every class, so the prior is shown");
-    showPosterior(answer.posterior, before && before.posterior);
+    showPosterior(answer.posterior, best, before && before.posterior);
     at.set.textContent = form.set ? setInWords(form, answer.posterior) : "";
     at.comparison.hidden = before === null;
     const terms = other === undefined ? null : answer.terms(best, other);

@@ -31,6 +31,7 @@ from deciban.explain.estimates import ParameterCount
 from deciban.explain.explanation import Explanation
 from deciban.explain.words import list_top_words
 from deciban.model.fitted import Fitted
+from deciban.model.model import choose_class
 from deciban.model.tuning import Tuning
 from deciban.scoring.predict import loss_for, predict_posteriors
 from deciban.sources.streams import Examples
@@ -145,9 +146,11 @@ def _describe_without_values(fitted: Fitted, column: int, note: str) -> ColumnDa
 MAX_TERMS_SHOWN = 12
 
 
-def choose_rows(posterior: Floats, labels: Codes, max_rows: int) -> list[tuple[int, str]]:
-    """Return the positions of the most instructive rows, and why each was chosen."""
-    rows, best = np.arange(labels.size), posterior.argmax(axis=1)
+def choose_rows(
+    posterior: Floats, labels: Codes, max_rows: int, order: Integers | None = None
+) -> list[tuple[int, str]]:
+    """Return the positions of the most instructive rows, and why each was chosen; order: that of the classes."""
+    rows, best = np.arange(labels.size), choose_class(posterior, order)
     right, chance = best == labels, posterior[rows, labels]
     found: list[tuple[int, str]] = []
 
@@ -163,7 +166,7 @@ def choose_rows(posterior: Floats, labels: Codes, max_rows: int) -> list[tuple[i
 
 def explain_rows(fitted: Fitted, table: Table, posterior: Floats, labels: Codes, max_rows: int) -> list[dict[str, Any]]:
     """Return example rows as data: the reason for the choice, true class, terms of the evidence, cells."""
-    chosen = choose_rows(posterior, labels, max_rows)
+    chosen = choose_rows(posterior, labels, max_rows, fitted.order)
     return [_explain_row(fitted, table.slice(place, place + 1), int(labels[place]), why) for place, why in chosen]
 
 

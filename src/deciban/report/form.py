@@ -13,6 +13,7 @@ from deciban.export.model_json import model_as_json
 from deciban.model.conformity import lowest_posterior
 from deciban.report.data import MAX_TERMS_SHOWN, OPEN_COLUMNS, ColumnData, ReportData
 from deciban.report.svg import BAR_STEP, LABEL_ROOM, LETTER_WIDTH, NUMBER_ROOM, WIDE
+from deciban.scoring.predict import loss_for
 from deciban.tables.cells import kind_of
 from deciban.util.text_tables import format_class, format_number
 from deciban.web.html import Html, note, paragraph, tag
@@ -52,6 +53,9 @@ def form_data(contents: ReportData, *, ranges: bool = True, scorer: bool = True)
     names = [format_class(label) for label in contents.fitted.classes]
     rows = [{"name": f"example: {one['why'].lower()}", "values": one["cells"]} for one in contents.data["rows"]]
     rows = [*_typical_rows(contents, names), *rows]
+    loss = contents.loss
+    if loss is None and contents.fitted.order is not None:
+        loss = loss_for(contents.fitted, None)
     return {
         "scorer": scorer,
         "columns": [_column(contents, one, ranges, not scorer) for one in contents.columns],
@@ -62,7 +66,7 @@ def form_data(contents: ReportData, *, ranges: bool = True, scorer: bool = True)
         "open": OPEN_COLUMNS,
         "terms": MAX_TERMS_SHOWN,
         "chart": CHART,
-        "loss": None if contents.loss is None else loss_data(contents.loss, names),
+        "loss": None if loss is None else loss_data(loss, names),
         "set": _set_data(contents),
         "rows": rows,
         "start": rows[0]["values"] if rows else {},

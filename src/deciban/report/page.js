@@ -4,7 +4,7 @@
 import { digits, element, percent } from "../web/dom.js";
 import { rolledUp, scorerAnswer, waterfall } from "../web/evidence.js";
 import { rowForm, scorerColumns, valuesIn } from "../web/form.js";
-import { bestFirst, posteriorBars } from "../web/posterior.js";
+import { posteriorBars } from "../web/posterior.js";
 import { leastRisk, risksOf } from "../web/risk.js";
 
 const byId = (id) => document.getElementById(id);
@@ -33,9 +33,9 @@ function update() {
   const problem = byId("what-if-problem");
   try {
     const answer = scorerAnswer(scorer, form.row());
-    const [best, other] = bestFirst(answer.posterior);
+    const [best, other] = answer.order;
     problem.textContent = "";
-    showPosterior(answer.posterior);
+    showPosterior(answer.posterior, best);
     if (other !== undefined) showEvidence(answer, best, other);
     const result = `${data.classes[best]}: ${percent(answer.posterior[best])}`;
     byId("what-if-result").textContent = data.loss ? `${result}; ${decisionOf(answer.posterior)}` : result;

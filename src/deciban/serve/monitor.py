@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from deciban.decisions.shift import estimate_shares
+from deciban.model.model import choose_class
 from deciban.scoring.outliers import MISSING, UNSEEN, CellKinds, OutlierDetector
 from deciban.serve.predictions import State
 from deciban.tables.labels import LabelArray
@@ -105,8 +106,9 @@ class ModelMonitor:
         for _, group in groupby(waiting, key=lambda rows: id(rows.state)):
             same = list(group)
             posterior = np.concatenate([rows.posterior for rows in same])
-            classes = same[0].state.fitted.classes
-            number = np.bincount(posterior.argmax(axis=1), minlength=classes.size)
+            model = same[0].state.fitted.model
+            classes = model.classes
+            number = np.bincount(choose_class(posterior, model.order), minlength=classes.size)
             by_class.update({label: int(rows) for label, rows in zip(classes.tolist(), number, strict=True) if rows})
             self._window = self._window.of(classes)
             self._window.add(posterior, np.exp(same[0].state.fitted.log_prior))

@@ -1,14 +1,17 @@
 // Evidence for one class against another: terms of a sum, and their waterfall.
 
 import { DECIBANS, drawn, shortened, signed } from "./dom.js";
+import { bestFirst } from "./posterior.js";
 
-// Score a row: the posterior, and the terms of the evidence for one class against another in decibans: the prior, the
-// columns and, if it changes the row, the limit (each with its role).
+// Score a row: the posterior, the classes in order (the predicted one first), and the terms of the evidence for one class
+// against another in decibans: the prior, the columns and, if it changes the row, the limit (each with its role).
 export function scorerAnswer(scorer, row) {
   const found = scorer.columnEvidence(row);
   const difference = (values, best, other) => DECIBANS * (values[best] - values[other]) || 0;
+  const posterior = scorer.predictProba(row);
   return {
-    posterior: scorer.predictProba(row),
+    posterior,
+    order: bestFirst(posterior, scorer.classes.indexOf(scorer.predict(row))),
     impossible: scorer.predictJointLogProba(row).every((value) => value === -Infinity),
     terms(best, other) {
       const start = [{ name: "prior", value: difference(scorer.logPrior, best, other), role: "prior" }];

@@ -5,9 +5,10 @@ import { element, percent } from "./dom.js";
 // Classes with a bar; of more classes, the most probable ones.
 const MAX_CLASSES = 12;
 
-// Return the positions of the classes, the most probable first.
-export function bestFirst(posterior) {
-  return posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
+// Return the positions of the classes: the predicted one, then the others, the most probable first.
+export function bestFirst(posterior, predicted = -1) {
+  return posterior.map((_, c) => c)
+    .sort((a, b) => (b === predicted) - (a === predicted) || posterior[b] - posterior[a] || a - b);
 }
 
 function barOf(name, color) {
@@ -22,7 +23,8 @@ function barOf(name, color) {
 
 const inPoints = (share) => `${share >= 0 ? "+" : "−"}${(100 * Math.abs(share)).toFixed(1)} points`;
 
-// Create the bars in a list. The returned function shows a posterior and, for comparison, a pinned one.
+// Create the bars in a list. The returned function shows a posterior, the predicted class `best` and, for comparison, a
+// pinned posterior.
 export function posteriorBars(list, { classes, colors }) {
   const bars = new Map();
   const bar = (c) => {
@@ -30,12 +32,11 @@ export function posteriorBars(list, { classes, colors }) {
     return bars.get(c);
   };
   let shown = "";
-  return (posterior, pinned = null) => {
+  return (posterior, best, pinned = null) => {
     const few = classes.length <= MAX_CLASSES;
-    const order = few ? classes.map((_, c) => c) : bestFirst(posterior).slice(0, MAX_CLASSES);
+    const order = few ? classes.map((_, c) => c) : bestFirst(posterior, best).slice(0, MAX_CLASSES);
     if (shown !== order.join()) list.replaceChildren(...order.map((c) => bar(c).node)); // existing nodes are moved
     shown = order.join();
-    const best = bestFirst(posterior)[0];
     for (const c of order) {
       const { node, fill, mark, number, change } = bar(c);
       node.dataset.probability = String(posterior[c]);
