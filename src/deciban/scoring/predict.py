@@ -260,10 +260,16 @@ def loss_for(fitted: Fitted, loss: Any, reject: float | None = None) -> Loss:
 
     reject: cost of leaving a row undecided.
     """
-    labels, order = list(fitted.model.classes), fitted.order
-    usual = Loss.zero_one(labels) if order is None else Loss.absolute_distance([labels[c] for c in order])
-    given = (usual if loss is None else Loss.from_costs(loss)).for_classes(labels)
+    labels = list(fitted.model.classes)
+    given = _usual_loss(fitted.model) if loss is None else Loss.from_costs(loss).for_classes(labels)
     return given if reject is None else given.with_reject(reject)
+
+
+def _usual_loss(model: Model) -> Loss:
+    """Return the loss that the predictions of a model minimize."""
+    labels, order = list(model.classes), model.order
+    found = Loss.zero_one(labels) if order is None else Loss.absolute_distance([labels[c] for c in order])
+    return found.for_classes(labels)
 
 
 def decide_table(
@@ -280,11 +286,19 @@ def decide_table(
 
 
 def break_ties_as_predict(model: Model, decisions: Decisions, best: Integers) -> Decisions:
-    """Return the decisions, with ties resolved as by `predict` if all mistakes have the same cost."""
-    if not decisions.loss.is_zero_one or model.order is not None:
+    """Return the decisions, with ties resolved as by `predict` if the loss is the one that it minimizes."""
+    loss = decisions.loss
+    if model.order is None:
+        chosen, same = best, loss.is_zero_one
+    else:
+        chosen, usual = np.argsort(model.order)[best], _usual_loss(model)
+        same = (
+            not loss.varies_by_row and loss.decisions == usual.decisions and np.array_equal(loss.matrix, usual.matrix)
+        )
+    if not same:
         return decisions
-    second = np.where(decisions.second_best_index == best, decisions.decision_index, decisions.second_best_index)
-    return replace(decisions, decision_index=best.astype(np.int32), second_best_index=second)
+    second = np.where(decisions.second_best_index == chosen, decisions.decision_index, decisions.second_best_index)
+    return replace(decisions, decision_index=chosen.astype(np.int32), second_best_index=second)
 
 
 def decide_batches(
