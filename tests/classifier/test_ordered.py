@@ -18,6 +18,7 @@ from deciban.errors import DecibanError
 from deciban.families.base.contract import LeftOutRows
 from deciban.families.base.monotone import MonotoneShares
 from deciban.model.model import find_median
+from deciban.report.data import choose_rows
 from tests import example_count, textbook
 from tests.export import onnx_answers
 from tests.export.agreement import assert_agree
@@ -120,6 +121,52 @@ def test_the_order_comes_from_classes_or_from_the_type_of_the_target() -> None:
         textbook(ordered=True).fit(X, labels)
     changed = textbook().fit(X, y).set_params(ordered=True)
     assert np.array_equal(changed.predict(X), numbers)
+
+
+def test_a_set_of_classes_has_no_order_and_a_list_of_them_no_repetition() -> None:
+    X, y = draw_table(100, 4)
+    numbers, some = np.array([3, 8, 33, 100]), {3, 8, 33, 100}  # a set of these does not iterate in ascending order
+    for clf in (textbook(ordered=True, classes=some).fit(X, numbers[y]),
+                textbook(ordered=True).partial_fit(X, numbers[y], classes=some)):  # fmt: skip
+        assert clf.model_.order.tolist() == [0, 1, 2, 3]
+        assert (clf + textbook(ordered=True).fit(X, numbers[y])).model_.order.tolist() == [0, 1, 2, 3]
+    flags = np.where(y > 1, "yes", "no")
+    assert textbook(ordered=True).partial_fit(X, flags, classes={"no", "yes"}).model_.order.tolist() == [0, 1]
+    with pytest.raises(UsageError, match="a class is listed twice"):
+        textbook(ordered=True, classes=[0, 1, 2, 3, 1]).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_times_are_ordered_as_declared_in_any_unit(unit: str) -> None:
+    X, y = draw_table(60)
+    days = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], dtype="datetime64[ns]")
+    clf = textbook(ordered=True, classes=days[::-1].astype(f"datetime64[{unit}]")).fit(X, days[y])
+    assert clf.model_.order.tolist() == [2, 1, 0]
+
+
+def test_labels_in_another_order_are_rejected() -> None:
+    X, y = draw_table(60)
+    clf = textbook(ordered=True).fit(X, as_grades(y))
+    with pytest.raises(DataError, match=r"in the order .*use the same order"):
+        clf.partial_fit(X, as_grades(y).reorder_categories(GRADES[::-1]))
+    assert clf.partial_fit(X, as_grades(y)).counts_.rows == 120
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_decisions_are_predictions_also_if_classes_tie(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    for _ in range(20):
+        X = {name: rng.choice(["u", "v", "w"], 2 * classes) for name in "ab"}
+        y = rng.permutation(np.repeat(np.arange(classes), 2))
+        clf = textbook(ordered=True, prior="uniform", classes=rng.permutation(classes).tolist()).fit(X, y)
+        assert clf.decide(X).decision.tolist() == clf.predict(X).tolist()
+
+
+def test_reports_find_mistakes_by_the_median() -> None:
+    posterior = np.array([[0.4, 0.25, 0.35], [0.45, 0.1, 0.45]])
+    order = np.arange(3)
+    assert choose_rows(posterior, np.array([1, 1]), 3, order)[0] == (0, "Most confident correct prediction")
+    assert choose_rows(posterior, np.array([1, 1]), 3)[-1][1] == "Most confident mistake"
 
 
 # --- monotone columns

@@ -147,6 +147,36 @@ def test_labeled_rows_are_forgotten_exactly_and_models_add(tmp_path: Path) -> No
     )
 
 
+def test_a_model_without_expected_counts_can_be_added_and_subtracted() -> None:
+    X, labels = flags()
+    clf, plain = em().fit(X, hide(labels)), dc.BayesClassifier(dc.Categorical(), tune=None).fit(X[:80], labels[:80])
+    assert_same_counts(expected((clf + plain) - plain).counts, expected(clf).counts, exact=True)
+    np.testing.assert_array_equal(((clf + plain) - plain).predict_proba(X), clf.predict_proba(X))
+
+
+def test_learned_rows_cannot_measure_what_they_had_a_part_in() -> None:
+    X, labels = flags()
+    clf = dc.BayesClassifier(unlabeled="em").fit(X, hide(labels))
+    for learn in (clf.retune, clf.conformalize):
+        with pytest.warns(DecibanWarning, match="had a part in the expected counts"):
+            learn(X[:KNOWN], labels[:KNOWN])
+    assert clf.tuning_ is not None
+    assert clf.tuning_.log_loss is None
+
+
+@pytest.mark.parametrize("tune", [None, "auto"])
+def test_columns_are_monotone_with_rows_without_a_label(tune: Any) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(600) % 3
+    X = pd.DataFrame({f"x{k}": labels + rng.normal(0.0, 1.2, 600) for k in range(4)})
+    clf = dc.BayesClassifier(tune=tune, ordered=True, monotone={"x0": 1}, unlabeled="em").fit(X, hide(labels, 60))
+    assert expected(clf).counts is not None
+    grid = pd.concat([X[:1]] * 200).assign(x0=np.linspace(-6.0, 8.0, 200))
+    assert np.diff(np.diff(clf.predict_log_proba(grid), axis=1), axis=0).min() > -1e-12
+    below = np.cumsum(clf.predict_proba(X), axis=1)
+    assert np.array_equal(clf.predict(X), (below >= 0.5 - 1e-9).argmax(axis=1))
+
+
 def test_batches_are_learned_without_their_rows_without_a_label() -> None:
     X, labels = flags()
     online = em().partial_fit(X, hide(labels))
@@ -179,7 +209,8 @@ def test_tuned_models_score_left_out_rows_without_them() -> None:
     assert abs(clf.tuning_.accuracy - clf.score(X[120:], labels[120:])) < 0.06
     sets = clf.predict_set(X[120:], 0.9)
     assert 0.8 < sets.members[np.arange(580), labels[120:]].mean() < 0.98
-    assert clf.retune(X[:120], labels[:120]).tuning_.unlabeled.counts is not None  # type: ignore[union-attr]
+    with pytest.warns(DecibanWarning, match="had a part"):
+        assert clf.retune(X[:120], labels[:120]).tuning_.unlabeled.counts is not None  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("options", [{}, {"kind": "lift", "term_counts": "root", "normalize": True}])

@@ -24,7 +24,7 @@ from deciban.evaluation.metrics import Evaluation
 from deciban.fitting.fit import fit_examples, open_examples
 from deciban.fitting.remarks import IN_ORDER, Reading, list_last_rows_remarks, list_order_remarks
 from deciban.fitting.tune.rows import Copies, find_copies
-from deciban.fitting.update import find_class_places
+from deciban.fitting.update import find_class_places, warn_left_out_in_part
 from deciban.model.batches import batches, count
 from deciban.model.counts import Counts
 from deciban.model.fitted import Fitted, Settings
@@ -204,10 +204,6 @@ ScoringFunction = Callable[[Fitted, LabeledTable], tuple[Floats, int]]
 # Works on pieces of labeled rows; the result can be pickled.
 PartFunction = Callable[[Fitted, Iterable[LabeledTable]], Any]
 
-LEFT_OUT_IN_PART = (
-    "labeled rows had a part in the expected counts of rows without a label, which are not left out with them: the "
-    "result is too good; cross-validate, or use new rows"
-)
 NO_LABELED_ROWS = "no row has a label and a weight; pass at least one labeled row"
 
 
@@ -331,8 +327,7 @@ def score_left_out(
     labels: indices of the true classes. copies: copies among all training rows; None if these are all training rows.
     """
     fitted.counts.check_no_noise()
-    if fitted.learned is not fitted.counts:
-        warn_user(LEFT_OUT_IN_PART)
+    warn_left_out_in_part(fitted)
     used = fitted.model if model is None else model
     counts = fitted.learned.select_schema(used.schema)
     tuned = model is None and fitted.is_tuned

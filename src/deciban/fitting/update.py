@@ -5,17 +5,28 @@ Every function returns a new `Fitted` and changes nothing in place: after an err
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from deciban.errors import Argument, DataError, ForgetError, Labels as ListedLabels, Message, SchemaError, UsageError
+from deciban.errors import (
+    Argument,
+    DataError,
+    ForgetError,
+    Labels as ListedLabels,
+    Message,
+    SchemaError,
+    UsageError,
+    warn_user,
+)
 from deciban.fitting.fit import (
     Plan,
     check_something_learned,
     complete_tuning,
     count_examples,
     encode_classes,
+    find_class_order,
     finish,
     fit,
     open_examples,
@@ -62,6 +73,7 @@ def learn_more(
         declared = (fitted.origin.order or known.classes) if known.declared else declared
         return fit(settings, X, y, sample_weight, classes=declared, partial=True, pushdown=pushdown)
     settings.check()
+    _check_order(fitted, find_class_order(settings, X, y))
     examples = open_examples(fitted, X, y, sample_weight, pushdown)
     with examples.locate_errors():
         schema, everything = _extend_schema(fitted, examples)
@@ -73,6 +85,22 @@ def learn_more(
         if not counted.rows and not counted.unlabeled and known.classes.size == fitted.classes.size:
             return fitted
         return replace_counts(fitted, known + counted)
+
+
+def _check_order(fitted: Fitted, given: tuple[Any, ...] | None) -> None:
+    """Raise a DataError if labels order the classes in another way than the model."""
+    known = fitted.origin.order or ()
+    both = [[label for label in one if label in two] for one, two in permutations((known, given or ()))]
+    if both[0] != both[1]:
+        raise DataError(
+            (
+                "the classes of the model are in the order ",
+                ListedLabels(both[0]),
+                ", those of the labels in the order ",
+                ListedLabels(both[1]),
+            ),
+            remedy="use the same order",
+        )
 
 
 def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: bool = False) -> Fitted:
@@ -91,6 +119,17 @@ def forget(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, pushdown: 
     return replace(left, origin=left.origin.remove_shards(name))
 
 
+def warn_left_out_in_part(fitted: Fitted) -> bool:
+    """Warn and return True if leaving out learned rows leaves their part in expected counts."""
+    if fitted.learned is fitted.counts:
+        return False
+    warn_user(
+        "labeled rows had a part in the expected counts of rows without a label, which are not left out with them: the "
+        "result is too good; cross-validate, or use new rows"
+    )
+    return True
+
+
 def retune(
     fitted: Fitted,
     X: Any,
@@ -103,6 +142,7 @@ def retune(
     """Relearn weights and corrections from these rows, for the same counts; `already_learned`: they are counted."""
     if already_learned:
         fitted.counts.check_no_noise()
+    too_good = already_learned and warn_left_out_in_part(fitted)
     budget = Budget.of(max_seconds)
     examples = open_examples(fitted, X, y, sample_weight)
     with one_call(), examples.locate_errors():
@@ -118,6 +158,7 @@ def retune(
         tuning, used = relearn_weights(tuning, fitted.counts, table, labels, rows.weights, already_learned, budget)
         used = replace(used, budget=budget)
         tuning = complete_tuning(tuning, fitted.counts, used, everything, fitted.settings, already_learned)
+        tuning = replace(tuning, accuracy=None, log_loss=None) if too_good else tuning
     warn_about_time(budget)
     return replace(fitted, counts=fitted.counts.end_privacy(), tuning=tuning)
 
@@ -134,6 +175,7 @@ def conformalize(fitted: Fitted, X: Any, y: Any, sample_weight: Any = None, *, a
         tuning = Tuning.plain(fitted.counts) if fitted.tuning is None else fitted.tuning
         if already_learned:
             fitted.counts.check_no_noise()
+            warn_left_out_in_part(fitted)
             tuning = learn_conformity(tuning, fitted.counts, fitted.settings.prior, rows)
         else:
             posterior = posteriors(fitted.model.log_joint(rows.table), fitted.log_prior)
@@ -251,20 +293,19 @@ def _class_positions(fitted: Fitted, counts: Counts) -> Integers:
 
 
 def _combine_expected(result: Fitted, one: Fitted, other: Fitted, added: bool) -> Fitted:
-    """Return a sum or a difference of models with that of their expected counts, if both have some."""
+    """Return a sum or a difference of models with that of their expected counts, if the first has some."""
     parts = []
     for model in (one, other):
         found = None if model.tuning is None else model.tuning.unlabeled
-        if found is not None and found.counts is not None:
-            parts.append(found.reindex(result.counts, _class_positions(model, result.counts)))
-    if result.tuning is None or len(parts) < 2:
+        moved = None if found is None else found.reindex(result.counts, _class_positions(model, result.counts))
+        parts.append((moved, None if moved is None else moved.counts))
+    (mine, a), (theirs, b) = parts
+    if result.tuning is None or mine is None or a is None:
         return result
-    (mine, a), (theirs, b) = ((part, part.counts) for part in parts)
-    assert a is not None, "there are expected counts"
-    assert b is not None, "there are expected counts"
-    total, sign = (a + b, 1) if added else (a.subtract(b, tolerance=EXPECTED_TOLERANCE), -1)
-    rows = max(mine.rows + sign * theirs.rows, 0)
-    return replace(result, tuning=replace(result.tuning, unlabeled=replace(mine, counts=total, rows=rows)))
+    if theirs is not None and b is not None:
+        total, sign = (a + b, 1) if added else (a.subtract(b, tolerance=EXPECTED_TOLERANCE), -1)
+        mine = replace(mine, counts=total, rows=max(mine.rows + sign * theirs.rows, 0))
+    return replace(result, tuning=replace(result.tuning, unlabeled=mine))
 
 
 def merge(models: Sequence[Fitted], names: Sequence[str], force: bool = False) -> Fitted:
