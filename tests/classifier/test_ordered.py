@@ -1,5 +1,6 @@
 """Ordered classes: the posterior median, its loss and metrics; monotone columns: exactly, in every form of a model."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,12 @@ from sklearn.datasets import load_iris
 from sklearn.isotonic import isotonic_regression
 
 from deciban import BayesClassifier, Binned, DataError, Gaussian, Loss, SchemaError, UsageError, decide, load, merge
-from deciban.errors import DecibanError
+from deciban.errors import DecibanError, ModelFileError
 from deciban.families.base.contract import LeftOutRows
 from deciban.families.base.monotone import MonotoneShares
 from deciban.model.model import find_median
 from deciban.report.data import choose_rows
+from deciban.store.model_file import content, from_content
 from tests import example_count, textbook
 from tests.export import onnx_answers
 from tests.export.agreement import assert_agree
@@ -265,6 +267,15 @@ def test_a_model_file_and_a_pickle_keep_the_order_and_the_constraints(tmp_path: 
     assert np.array_equal(kept.predict_proba(X), clf.predict_proba(X))
 
 
+def test_an_invalid_order_in_a_model_file_is_refused() -> None:
+    X, y = draw_table(60)
+    fitted = textbook(ordered=True).fit(X, as_grades(y)).fitted_
+    for order in ((*GRADES, "low"), GRADES[:2], (["low"], "medium", "high"), None):
+        damaged = replace(fitted, origin=replace(fitted.origin, order=order))
+        with pytest.raises(ModelFileError, match="invalid model file"):
+            from_content(content(damaged), "a file")
+
+
 def test_exports_predict_the_median_and_are_as_monotone() -> None:
     X, y = draw_table()
     clf = BayesClassifier(ordered=True, monotone=SIGNS).fit(X, as_grades(y))
@@ -302,6 +313,9 @@ def test_constraints_that_cannot_be_kept_are_rejected_by_name() -> None:
             BayesClassifier(**parameters).fit(X, labels)
     with pytest.raises(UsageError, match="alpha > 0"):
         Binned(alpha=0.0, monotone=1)
+    for order in (0, 2, (0, 0, 1), (1, 2)):
+        with pytest.raises(UsageError, match="expected 1, -1 or the indices of all classes"):
+            Binned(monotone=order)
     clf = textbook(monotone={"petalwidth": 1}).fit(X[y < 2], y[y < 2])
     before = clf.predict_proba(X)
     with pytest.raises(UsageError, match="3 classes without an order"):

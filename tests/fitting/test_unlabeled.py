@@ -1,6 +1,7 @@
 """Rows without a label: expectation-maximization against NumPy, laws, and what changes a fitted model."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 import deciban as dc
-from deciban.errors import DecibanWarning
+from deciban.errors import DecibanWarning, ModelFileError
 from deciban.evaluation.validation import separate_fold
 from deciban.families.base.contract import BaseFamily
+from deciban.store import model_file
 from deciban.tables.convert import as_table
 from deciban.tables.examples import LabeledTable
 from deciban.testing import assert_same_counts
@@ -145,6 +147,15 @@ def test_labeled_rows_are_forgotten_exactly_and_models_add(tmp_path: Path) -> No
     np.testing.assert_allclose(
         expected(decayed).counts.statistics[0].tables[0], expected(both).counts.statistics[0].tables[0] / 2
     )
+
+
+@pytest.mark.parametrize("damage", [{"rows": -1}, {"weight": np.nan}, {"rounds": 0}, {"log_loss": np.inf}])
+def test_invalid_records_in_a_model_file_are_refused(damage: dict[str, Any]) -> None:
+    X, labels = flags(100)
+    fitted = em().fit(X, hide(labels)).fitted_
+    tuning = replace(fitted.tuning, unlabeled=replace(fitted.tuning.unlabeled, **damage))
+    with pytest.raises(ModelFileError, match="invalid model file"):
+        model_file.from_content(model_file.content(replace(fitted, tuning=tuning)), "a file")
 
 
 def test_a_model_without_expected_counts_can_be_added_and_subtracted() -> None:

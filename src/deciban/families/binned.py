@@ -103,6 +103,9 @@ class Binned(ColumnFamily):
         check_unseen(self.unseen)
         if not isinstance(self.bins, int) or self.bins < 1:
             raise UsageError(f"Binned(bins={self.bins!r}): expected a whole number, at least 1")
+        order = self.monotone
+        if order not in (None, 1, -1) and (isinstance(order, int) or sorted(order) != list(range(len(order)))):
+            raise UsageError(f"Binned(monotone={order!r}): expected 1, -1 or the indices of all classes")
         if self.monotone is not None and (self.alpha == 0.0 or self.unseen != "ignore"):
             raise UsageError("Binned(monotone=…) needs alpha > 0 and unseen='ignore'")
 

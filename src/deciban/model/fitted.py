@@ -179,11 +179,15 @@ class Fitted(PickledFields):
         return self.settings.order_classes(self.classes, self.origin.order) if self.settings.ordered else None
 
     @property
+    def listed(self) -> tuple[Any, ...] | None:
+        """All classes in the order of their declaration; None if they were not declared in an order."""
+        return list_in_order(self.settings.classes if self.origin.order is None else self.origin.order)
+
+    @property
     def order_key(self) -> tuple[Any, ...]:
         """Everything that models must have in common besides their families: constraints and the given order."""
         settings = self.settings
-        given = list_in_order(settings.classes if self.origin.order is None else self.origin.order)
-        listed = given if settings.ordered and given is not None else ()
+        listed = (self.listed or ()) if settings.ordered else ()
         usual = not any(isinstance(label, str) for label in listed) and listed == tuple(sorted(listed))
         return settings.ordered, dict(settings.monotone or {}), () if usual else listed
 
@@ -284,7 +288,7 @@ def list_in_order(classes: Any) -> tuple[Any, ...] | None:
     """Return declared classes in the order of the declaration; None for none and for a set, which has no order."""
     if classes is None or isinstance(classes, set | frozenset):
         return None
-    found = np.asarray(classes)
+    found = np.atleast_1d(np.asarray(classes))
     return tuple((found.astype("datetime64[us]") if found.dtype.kind == "M" else found).tolist())
 
 

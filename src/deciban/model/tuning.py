@@ -114,7 +114,8 @@ class Tuning(Result):
         True if the counts have changed since.
     accuracy, log_loss : float or None
         Metrics of the tuning rows, each scored without itself. The weights were chosen on the same rows, so they are
-        slightly optimistic. None if nothing was tuned, or if the counts have changed since.
+        slightly optimistic. None if nothing was tuned, or if the counts have changed since. The accuracy is that of the
+        most probable class, also of ordered classes.
     copies : int
         Approximate number of rows that are copies of others and were left out together with them.
     corrections : Corrections or None

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deciban.model.conformity import HALF
 from deciban.model.corrections import OTHER_BIN, Corrections
 from deciban.model.counts import Counts
-from deciban.model.fitted import Fitted
+from deciban.model.fitted import Fitted, list_in_order
 from deciban.model.partial_rows import SCALED_SHARES, PartialRows
 from deciban.model.tuning import Tuning
 from deciban.schema.schema import Schema
@@ -59,6 +59,9 @@ def check(fitted: Fitted) -> None:
     check_counts(fitted.counts)
     if fitted.tuning is not None:
         check_tuning(fitted.tuning, fitted.counts)
+    if fitted.order is not None and fitted.listed is not None:
+        listed = set(list_in_order(fitted.classes) or ())
+        require(listed <= set(fitted.listed), "a class has no place in the order of the classes")
     seen = fitted.counts.class_weight > 0.0
     require(not seen.any() or np.isfinite(fitted.log_prior[seen]).any(), "no class has a positive prior")
     require(all(len(shard) == 64 and not shard.strip("0123456789abcdef") for shard in fitted.origin.shards), "shards")
@@ -136,7 +139,12 @@ def check_tuning(tuning: Tuning, counts: Counts) -> None:
         scores = tuning.conformity.counts
         require(scores.shape == (counts.classes.size, 2 * HALF), "the conformity scores have the wrong shape")
         _not_negative(scores, "a conformity score")
-    if tuning.unlabeled is not None and (expected := tuning.unlabeled.counts) is not None:
+    if (unlabeled := tuning.unlabeled) is not None:
+        require(unlabeled.rows >= 0 and unlabeled.rounds >= 1, "the number of rows without a label or rounds is wrong")
+        require(0.0 < unlabeled.weight < np.inf, "the weight of rows without a label is not positive")
+        losses = np.array([unlabeled.log_loss, unlabeled.ignored_log_loss])
+        require(((losses >= 0.0) & (losses < np.inf)).all(), "a log-loss of labeled rows is negative or not a number")
+    if unlabeled is not None and (expected := unlabeled.counts) is not None:
         check_counts(expected)
         same = expected.schema == counts.schema and np.array_equal(expected.classes, counts.classes)
         require(same and not expected.class_weight.any(), "the rows without a label were counted for another model")
