@@ -103,6 +103,16 @@ def test_without_such_rows_or_without_gain_the_fit_is_that_of_ignoring_them(tune
     assert np.array_equal(learned.predict_proba(X), ignored.predict_proba(X))
 
 
+def test_columns_that_say_nothing_are_not_learned_from_more_rows() -> None:
+    used = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame(rng.integers(0, 4, (600, 8)).astype(str), columns=list("abcdefgh"))
+        clf = dc.BayesClassifier(unlabeled="em").fit(X, hide(rng.integers(0, 2, 600)))
+        used.append(expected(clf).counts is not None)
+    assert sum(used) <= 2
+
+
 def test_order_does_not_matter_and_weights_are_repetitions() -> None:
     X, labels = flags(200)
     y = hide(labels)

@@ -4,7 +4,8 @@ A round classifies these rows by the model, and counts each in every class, with
 estimates the model from these expected counts and the counts of the labeled rows. How much a row without a label
 counts, and the number of rounds, are chosen by the log-loss of the labeled rows. These are assigned to folds, and the
 rounds are run without each fold, so that no row is scored by a model that it had a part in. Rows without a label are
-ignored unless the labeled rows gain more than noise.
+ignored unless the labeled rows gain more than noise, also over the class shares: where the columns do not predict the
+class, more rows only make a model of few labels overfit less.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ def learn_unlabeled(
     rounds = 1 + int(np.argmin([step.loss for step in run[1:]]))
     start, best = run[0], run[rounds]
     found = Unlabeled(None, weights.size, weight, rounds, best.loss, start.loss)
-    gain, share = start.losses - best.losses, rows.weights / rows.total
-    if share @ gain <= UNLABELED.min_gain * np.sqrt(share**2 @ (gain - share @ gain) ** 2):
+    prior, share = make_finite_prior(rows), rows.weights / rows.total
+    without_columns = np.logaddexp.reduce(prior) - prior[rows.labels]
+    gains = [losses - best.losses for losses in (start.losses, without_columns)]
+    if any(share @ gain <= UNLABELED.min_gain * np.sqrt(share**2 @ (gain - share @ gain) ** 2) for gain in gains):
         return replace(tuning, unlabeled=found), None
     for step in run[:rounds]:
         model = replace(step.tuning, unlabeled=found).model(counts, log_prior)

@@ -255,7 +255,7 @@ class UnlabeledSettings:
     max_rounds: rounds of expectation and maximization.
     patience: further rounds within which the loss must fall.
     max_rows: rows without a label on which weight and rounds are chosen, with the weight of all.
-    min_gain: gain of the labeled rows, in standard errors, that rows without a label need.
+    min_gain: gain of the labeled rows, also over the class shares, in standard errors, that rows without a label need.
     min_share: shares of a row below this are not counted; rounding errors are smaller.
     """
 
