@@ -107,22 +107,43 @@ SYNONYMS = {
         "# Calibration": ["calibration", "calibrated probabilities"],
         "## Intervals of probabilities": ["confidence interval", "prediction interval"],
     },
-    "concepts/decisions": {"## The prior": ["prior", "class prior", "prior shift"]},
+    "concepts/decisions": {"## The prior": ["prior", "class prior", "prior shift", "label shift"]},
     "concepts/evidence": {"## Importance over many rows": ["importance", "feature importance"]},
     "howto/costs": {
-        "# Unbalanced classes and costs": ["imbalanced", "imbalanced classes", "class imbalance"],
+        "# Unbalanced classes and costs": [
+            *("imbalanced", "imbalanced classes", "imbalanced data", "class imbalance", "class weight"),
+            *("smote", "oversampling", "undersampling", "resampling"),
+        ],
         "## Decide": ["threshold", "decision threshold"],
+        "## Class shares that change": ["change the prior", "set the prior"],
     },
-    "howto/drift": {"# Drift": ["data drift", "concept drift", "covariate shift", "anomaly"]},
+    "howto/drift": {"# Drift": ["data drift", "concept drift", "model drift", "covariate shift", "anomaly"]},
     "howto/evaluate": {
         "# Evaluate a model": [
             *("accuracy", "confusion matrix", "cross validation", "log loss", "brier score"),
             *("roc", "auc", "roc auc"),
         ]
     },
+    "howto/diagnose": {"# Diagnose a model, select columns": ["troubleshooting", "faq", "poor accuracy"]},
     "howto/explain": {"# Explain a decision to a customer": ["shap", "explanation"]},
-    "howto/forget": {"# Forget rows": ["forget rows", "forget a row", "delete rows", "unlearn", "gdpr"]},
-    "howto/label-errors": {"# Label errors": ["mislabeled", "wrong labels", "noisy labels"]},
+    "howto/forget": {
+        "# Forget rows": [
+            *(
+                "forget rows",
+                "forget a row",
+                "delete rows",
+                "delete a row",
+                "delete row",
+                "remove rows",
+                "remove a row",
+            ),
+            *("erase", "erasure", "unlearn", "unlearning", "gdpr", "right to be forgotten", "right to erasure"),
+        ],
+        "## Tune again": ["retrain", "retraining", "retune"],
+    },
+    "howto/label-errors": {
+        "# Label errors": ["mislabeled", "mislabelled", "wrong labels", "noisy labels", "label noise"]
+    },
     "howto/missing-values": {"# Missing values": ["missing", "nan", "null"]},
     "howto/monitor": {"## Metrics": ["prometheus"]},
     "howto/online-learning": {"# Learn online": ["incremental learning"]},
@@ -137,8 +158,18 @@ SYNONYMS = {
     "howto/probability-tables": {
         "# Read probability tables: P(value | class)": ["p(value | class)", "likelihood of a value"]
     },
-    "howto/serve": {"## Protect a service with tokens": ["token", "serve with a token", "authentication"]},
+    "howto/serve": {
+        "## Protect a service with tokens": [
+            *("token", "serve with a token", "authentication", "authorization", "api key", "password"),
+        ]
+    },
     "howto/sql": {"# Score in SQL: PostgreSQL, DuckDB, Spark": ["score in postgresql", "score in sql"]},
+    "howto/tables": {
+        "## Leave out columns": [
+            *("ignore column", "ignore a column", "ignore columns", "drop column", "drop a column", "drop columns"),
+            *("exclude column", "leave out a column", "identifier"),
+        ],
+    },
     "lectures/bayes-classifier": {"## Maximum a posteriori (MAP)": ["map", "maximum a posteriori"]},
     "reference/model-file": {"# Model file": ["save model", "load model", "load", "pickle"]},
     "start/playground": {"# Try it in the browser": ["playground"]},

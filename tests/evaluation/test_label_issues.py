@@ -163,7 +163,8 @@ def test_the_evidence_of_texts_is_that_of_words() -> None:
 def test_classes_that_overlap_are_reported(distance: float) -> None:
     points, true, given = blobs([[1.0, 0.0], [0.0, 1.0]], 500, distance)
     found = BayesClassifier().fit(points, given).label_issues()
-    assert found.rows.size and (given == true).all()
+    assert found.rows.size
+    assert (given == true).all()
     assert found.error_rate == pytest.approx(1.0 - BayesClassifier().fit(points, given).leave_one_out().accuracy)
     note = f"note: {found.error_rate:.0%} of these rows are misclassified, so the classes overlap; issues may be hard"
     assert str(found).splitlines()[1].startswith(note)

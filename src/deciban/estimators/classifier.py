@@ -1246,8 +1246,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Find rows whose label is probably wrong, the most probable errors first.
 
         Each training row is scored without itself. The rate of wrong labels is estimated for each pair of classes, from
-        rows that are easy to classify. If the classes overlap, hard rows with a correct label are listed too; a note in
-        the printed text says so.
+        rows that are easy to classify. If the classes overlap, hard rows with a correct label are listed too, with a
+        note in the printed text.
 
         Parameters
         ----------

@@ -111,7 +111,7 @@ class LabelIssues(Result):
 
     @property
     def _may_be_hard_rows(self) -> bool:
-        """True if so many rows are misclassified that issues may be rows with a correct label."""
+        """True if the classes overlap, so that issues may be rows with a correct label."""
         hard_share = self.error_rate - self.expected / self.checked
         return bool(self.rows.size) and (hard_share >= MAX_HARD_SHARE or self.noise.diagonal().min() < MIN_SURE_SHARE)
 
@@ -151,7 +151,8 @@ class LabelIssues(Result):
         -------
         dict
             ``rows`` is the number of rows that were checked, ``expected`` the expected number of wrong labels,
-            ``error_rate`` the share of misclassified rows. ``issues`` lists the rows, with the fields of `Explanation.to_dict`.
+            ``error_rate`` the share of misclassified rows. ``issues`` lists the rows, with the fields of
+            `Explanation.to_dict`.
         """
         issues = [
             {
