@@ -1,6 +1,6 @@
 """Ordered classes against mord and scikit-lego, monotone columns against EBM and LightGBM.
 
-    pip install -r bench/requirements.txt mord==0.7 scikit-lego==0.9.7
+    pip install -r bench/requirements.txt mord==0.7 scikit-lego==0.9.10
     OMP_NUM_THREADS=1 python bench/ordered.py [--write]
 
 Of each table 4,000 rows are drawn (3,000 for monotone columns), in three stratified folds. All methods get the same.

@@ -93,6 +93,12 @@ def test_metrics_of_ordered_classes_equal_their_definition_and_add_up() -> None:
     parts = clf.evaluate(held_out[:50], as_grades(truth[:50])) + clf.evaluate(held_out[50:], as_grades(truth[50:]))
     assert parts.to_dict()["ranked_probability_score"] == pytest.approx(ranked)
     assert "mean absolute distance" in str(found)
+    for table in (str(found), str(parts)):
+        first = [line.split()[0] for line in table.splitlines() if line.split()[:1] and line.split()[0] in GRADES]
+        assert first == [*GRADES, *GRADES]  # truth by predicted, then each class
+    matrix = next(line for line in str(found).splitlines() if line.split()[:1] == ["low"])
+    at = [found.classes.tolist().index(grade) for grade in GRADES]
+    assert matrix.split()[1:] == [f"{weight:.0f}" for weight in found.confusion[at[0], at]]
     assert clf.leave_one_out(X[::2], as_grades(y[::2])).evaluate().ranked_probability_score is not None
     assert clf.cross_validate(X, as_grades(y)).mean_absolute_distance < 1.0
     assert textbook().fit(X, y).evaluate(X, y).ranked_probability_score is None

@@ -72,7 +72,7 @@ def answers_of(*commands: list[Any]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dc.BayesClassifier, pa.Table, Path]]:
-    """Tuned and plain models with every family, and with texts: with their rows, as an Arrow file beside them."""
+    """Models with every family, texts or ordered classes, with their rows as an Arrow file beside them."""
     folder, found = tmp_path_factory.mktemp("light"), {}
     mixed = pa.Table.from_pandas(mixed_table(), preserve_index=False)
     texts = mixed.drop_columns("buys")
@@ -83,13 +83,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dc.Bayes
     notes = pa.table(dict.fromkeys(kinds, mixed["note"]))
     families = {kind: dc.Text(kind, max_features=16) for kind in kinds}
     found["texts"] = dc.BayesClassifier(families, tune=None).fit(notes, mixed["buys"].to_numpy()), notes
+    ordered = dc.BayesClassifier(ordered=True, classes=["no", "yes"], monotone={"age": 1, "income": 1})
+    found["ordered"] = ordered.fit(mixed, "buys"), texts
     for name, (clf, X) in found.items():
         clf.save(folder / f"{name}.dcb")
         feather.write_feather(X.slice(0, 12), folder / f"{name}.arrow")
     return {name: (clf, X.slice(0, 12), folder / name) for name, (clf, X) in found.items()}
 
 
-@pytest.mark.parametrize("name", ["every-None", "every-auto", "mixed-None", "mixed-auto", "texts"])
+@pytest.mark.parametrize("name", ["every-None", "every-auto", "mixed-None", "mixed-auto", "texts", "ordered"])
 def test_commands_that_score(models: dict[str, Any], name: str) -> None:
     clf, X, path = models[name]
     model, table = path.with_suffix(".dcb"), path.with_suffix(".arrow")

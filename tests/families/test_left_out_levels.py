@@ -29,3 +29,20 @@ def test_evidence_is_that_of_the_other_rows(alpha: float, proportional: bool, un
             family.score_left_out(counted, column, rows, slot, found)
             score_by_refitting(family, counted, column, rows, slot, expected)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12, err_msg=f"{cells} {labels}")
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("unseen", ["ignore", "smooth"])
+def test_new_rows_may_have_values_that_were_not_counted(alpha: float, unseen: Any) -> None:
+    """Nothing is removed with such rows, as in `retune(already_learned=False)`."""
+    family, y, slot = (
+        Categorical(alpha, unseen=unseen),
+        np.array([0, 1, 0], dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
+    counted = family.count([pa.array(["x", "x", "x"])], y, np.ones(3), 2)
+    cells, found, expected = [pa.array(["x", "new", None])], *np.zeros((2, 3, 1, 2))
+    with np.errstate(divide="ignore"):
+        family.score_left_out(counted, cells, LeftOutRows(y, np.zeros(3)), slot, found)
+        family.estimate(counted).score(cells, np.ones(1), slot, expected)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

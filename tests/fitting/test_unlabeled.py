@@ -1,5 +1,6 @@
 """Rows without a label: expectation-maximization against NumPy, laws, and what changes a fitted model."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import pytest
 
 import deciban as dc
 from deciban.errors import DecibanWarning
+from deciban.evaluation.validation import separate_fold
 from deciban.families.base.contract import BaseFamily
+from deciban.tables.convert import as_table
+from deciban.tables.examples import LabeledTable
 from deciban.testing import assert_same_counts
+from tests.support.command import Deciban
 from tests.support.model_files import content
 
 Codes = npt.NDArray[np.int64]
@@ -86,7 +91,7 @@ def test_without_such_rows_or_without_gain_the_fit_is_that_of_ignoring_them(tune
     X, labels = flags(60)
     same = [dc.BayesClassifier(tune=tune, unlabeled=unlabeled).fit(X, labels) for unlabeled in ("em", None)]
     assert content(same[0].set_params(unlabeled=None).fit(X, labels)) == content(same[1])
-    assert np.array_equal(*(clf.predict_proba(X) for clf in same))
+    assert np.array_equal(same[0].predict_proba(X), same[1].predict_proba(X))
     noise = np.random.default_rng(1).integers(0, 2, len(X))
     learned, ignored = (
         dc.BayesClassifier(tune=tune, unlabeled=unlabeled).fit(X, hide(noise, 30)) for unlabeled in ("em", None)
@@ -156,6 +161,15 @@ def test_batches_are_learned_without_their_rows_without_a_label() -> None:
         em().fit(X, hide(labels)).leave_one_out(X[:KNOWN], labels[:KNOWN])
 
 
+def test_cross_validation_learns_from_all_rows_without_a_label() -> None:
+    X, labels = flags()
+    rows = LabeledTable.of(as_table(X), hide(labels))
+    for fold in range(3):
+        inside, outside = separate_fold(rows, 3, fold)
+        assert (outside.whole().labels.codes < 0).sum() == 360
+        assert sum((part.whole().labels.codes >= 0).sum() for part in (inside, outside)) == KNOWN
+
+
 def test_tuned_models_score_left_out_rows_without_them() -> None:
     X, labels = flags(700)
     clf = dc.BayesClassifier(unlabeled="em").fit(X, hide(labels, 120))
@@ -177,11 +191,25 @@ def test_texts_are_counted_at_once_as_class_by_class(options: dict[str, Any]) ->
     for one, other in zip(found.sorted_words.tables, by_class.sorted_words.tables, strict=True):
         np.testing.assert_allclose(one, other)
     np.testing.assert_allclose(found.text_weight, by_class.text_weight)
-    assert found.sorted_words.comparison_key()[0][0].array == by_class.sorted_words.comparison_key()[0][0].array
+    assert found.sorted_words.vocabularies[0].array == by_class.sorted_words.vocabularies[0].array
 
 
 def test_unknown_values_are_rejected() -> None:
     with pytest.raises(dc.UsageError, match="unlabeled='self': use 'em', or None to ignore them"):
         dc.BayesClassifier(unlabeled="self").fit([[1.0], [2.0]], [0, 1])  # type: ignore[arg-type]
+    for spec, cell in ((dc.Gaussian(), np.inf), (dc.Poisson(), -1.0)):
+        rows = pd.DataFrame({"x": [1.0, 2.0] * 10 + [cell]})
+        with pytest.raises(dc.DataError, match="column 'x': a row without a label: found"):
+            dc.BayesClassifier(spec, tune=None, unlabeled="em").fit(rows, [0, 1] * 10 + [None])
     with pytest.raises(dc.DataError, match="no rows to learn from"):
         em().fit(pd.DataFrame({"x": ["a", "b"]}), [None, None])
+
+
+def test_the_command_says_what_was_learned(deciban: Deciban) -> None:
+    X, labels = flags()
+    X.assign(kind=[None if label is None else f"k{label}" for label in hide(labels)]).to_csv("flags.csv", index=False)
+    options = ("-t", "kind", "-o", "flags.dcb", "--tune", "none", "--family", "x0=Categorical", "--unlabeled", "em")
+    assert "learned from 360 rows without a label with weight" in deciban("fit", "flags.csv", *options).out
+    assert "learned from 360 rows without a label with weight" in deciban("inspect", "flags.dcb").out
+    found = json.loads(deciban("inspect", "flags.dcb", "--json").out)["expected_counts"]
+    assert (found["used"], found["rows"]) == (True, 360)

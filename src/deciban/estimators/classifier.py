@@ -122,7 +122,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     unlabeled : {"em"} or None, default=None
         How `fit` treats rows without a label. None ignores them. "em" also learns from them by
         expectation-maximization: each counts in every class with its posterior. They are ignored unless left-out
-        labeled rows gain by them; ``tuning_.unlabeled`` says which. Up to 16,384 rows are used.
+        labeled rows gain by them; ``tuning_.unlabeled`` reports it. Up to 16,384 rows are used.
 
     Attributes
     ----------

@@ -314,6 +314,8 @@ class Evaluation(Result):
     ranked_sum, distance_sum : float or None, default=None
         Weighted sums of the ranked probability score, and of the steps between the predicted and the true class; None
         if the classes have no order.
+    order : tuple of labels or None, default=None
+        Ordered classes, ascending, as tables show them; None if they have no order.
 
     See Also
     --------
@@ -371,6 +373,7 @@ class Evaluation(Result):
     copies: int = 0
     ranked_sum: float | None = None
     distance_sum: float | None = None
+    order: tuple[Any, ...] | None = None
 
     @classmethod
     def from_posterior(
@@ -424,8 +427,12 @@ class Evaluation(Result):
             place, most = np.argsort(order), unknown * (size - 1)
             below = np.cumsum(posterior[:, order], axis=1) - (place[labels, None] <= np.arange(size))
             ranked, distance = (below[:, :-1] ** 2).sum(axis=1), np.abs(place[best] - place[labels])
-            sums = {"ranked_sum": float(weights @ ranked) + most, "distance_sum": float(weights @ distance) + most}
-            found = replace(found, **sums)  # type: ignore[arg-type]  # both are numbers
+            found = replace(
+                found,
+                ranked_sum=float(weights @ ranked) + most,
+                distance_sum=float(weights @ distance) + most,
+                order=tuple(classes[order].tolist()),
+            )
         if loss is None:
             return found
         constant = loss.matrix @ confusion.sum(axis=1)  # raises if costs differ from row to row
@@ -473,6 +480,7 @@ class Evaluation(Result):
             self.copies + other.copies,
             _add_known(self.ranked_sum, other.ranked_sum),
             _add_known(self.distance_sum, other.distance_sum),
+            max(self.order or (), other.order or (), key=len) or None,
         )
 
     @property
@@ -677,11 +685,15 @@ class Evaluation(Result):
         if self.decision_counts is None:
             return []
         decisions = list(map(format_class, self.decisions or ()))
-        return _format_matrix("truth / decision", self._names, decisions, self.decision_counts, width)
+        places = self._places
+        names = [self._names[k] for k in places]
+        return _format_matrix("truth / decision", names, decisions, self.decision_counts[places], width)
 
     def _confusion_table(self, width: int | None) -> list[TextTable]:
         """Return the confusion matrix, or a list of the most frequent confusions if the matrix is too wide."""
-        if matrix := _format_matrix("truth / predicted", self._names, self._names, self.confusion, width):
+        places = self._places
+        names = [self._names[k] for k in places]
+        if matrix := _format_matrix("truth / predicted", names, names, self.confusion[np.ix_(places, places)], width):
             return matrix
         confusions = self.confusions
         if not confusions:
@@ -698,13 +710,20 @@ class Evaluation(Result):
     def _names(self) -> list[str]:
         return [format_class(label) for label in self.classes]
 
+    @property
+    def _places(self) -> list[int]:
+        """Indices of the classes as tables show them: in their order, if they have one."""
+        labels = self.classes.tolist()
+        ordered = [labels.index(label) for label in self.order or () if label in labels]
+        return ordered + [k for k in range(len(labels)) if k not in ordered]
+
     def _class_table(self) -> TextTable:
         """Return precision, recall and F1 of each class; of many classes, those with the most rows."""
         columns = ["precision", "recall", "f1", *(["roc_auc"] if self.classes.size > 2 else [])]
         metrics = self.per_class
         largest = sorted(range(len(metrics)), key=lambda c: -metrics[c]["rows"])[:MAX_CLASSES_LISTED]
         head, lines = ["class", "rows", *(PRINTED_NAMES.get(name, name) for name in columns)], []
-        for line in (metrics[c] for c in sorted(largest)):
+        for line in (metrics[c] for c in self._places if c in largest):
             numbers = ["" if line[name] is None else f"{line[name]:.4f}" for name in columns]
             lines.append([format_class(line["class"]), format_amount(line["rows"]), *numbers])
         more = note_hidden(len(metrics) - len(largest), "class", " with fewer rows: to_dict()")

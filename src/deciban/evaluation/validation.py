@@ -74,10 +74,11 @@ class FoldAssigner:
 
 
 def separate_fold(rows: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """Return the rows of one fold, and all others."""
+    """Return the rows of one fold, and all others; of a table in memory, these have all rows without a label."""
     if isinstance(rows, LabeledTable):
         inside = _assign_folds(rows, folds) == fold
-        return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(~inside))
+        outside = ~inside | (rows.labels.codes < 0)
+        return rows.take(np.flatnonzero(inside)), rows.take(np.flatnonzero(outside))
     stream = rows.stream
     streams = (Fold(stream.name, stream.names, stream, rows.target, folds, fold, side) for side in (True, False))
     one, others = (replace(rows, stream=stream, rows=None) for stream in streams)

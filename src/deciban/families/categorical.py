@@ -359,7 +359,7 @@ def _score_where_nothing_is_left(
     if not size or (alpha > 0.0 and (fixed or size > 1)):
         return  # no share is 0 / 0
     every, labels, removed = counts.sum(axis=0), rows.labels, rows.removed
-    of_level = every[np.minimum(codes, size - 1)]
+    of_level = every[np.clip(codes, 0, size - 1)]
     gone = (codes < size) & (of_level - removed <= 1e-9 * of_level) & (not fixed)
     of_class = counts.sum(axis=1)
     of_none = (of_class[labels] - removed <= 1e-9 * of_class[labels]) | (of_class == 0.0).any()  # of some class

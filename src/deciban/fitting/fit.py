@@ -21,7 +21,7 @@ from deciban.fitting.sql_counts.pushdown import count_in_engine
 from deciban.fitting.tune.boosting import bound_evidence, learn_corrections, limit_correction_rows, may_correct
 from deciban.fitting.tune.hyperparameters import CORRECTIONS
 from deciban.fitting.tune.partial import learn_partial_rows
-from deciban.fitting.tune.propose import Proposal, propose, reweigh
+from deciban.fitting.tune.propose import Proposal, limit_tuning_rows, propose, reweigh
 from deciban.fitting.tune.rows import Copies, Rows, find_copies
 from deciban.fitting.unlabeled import learn_unlabeled
 from deciban.model.batches import add_up, batches, count_batches
@@ -298,7 +298,8 @@ def plan_examples(
     draft = None
     if settings.tune is None and settings.unlabeled is not None:
         table, classes = schema.table_as_learned(sample.table), sample.labels.classes
-        rows = Rows.of(table, sample.labels.codes, sample.weights, classes.size, table.rows)
+        limit = limit_tuning_rows(schema, classes.size)
+        rows = Rows.of(table, sample.labels.codes, sample.weights, classes.size, limit)
         draft = TuningDraft(Proposal(schema, rows, classes), everything, sample, None, budget)
     elif settings.tune is not None:
         for remark in list_order_remarks(examples):
@@ -385,7 +386,12 @@ def finish(plan: Plan, counts: Counts) -> Fitted:
         if plan.settings.unlabeled is not None:
             others, weights = plan.draft.select_unlabeled(plan.schema)
             prior = prior_of(plan.settings.class_prior, counts)
-            tuning, evidence = learn_unlabeled(tuning, counts, rows, others, weights, prior)
+            try:
+                tuning, evidence = learn_unlabeled(tuning, counts, rows, others, weights, prior)
+            except DataError as problem:  # its row is that of the sample
+                cause = problem.cause if isinstance(problem.cause, tuple) else (problem.cause,)
+                place = replace(problem.place, row=None)
+                raise DataError(("a row without a label: ", *cause), place=place, remedy=problem.remedy) from problem
             if rows.evidence is not None and evidence is not None:
                 rows = replace(rows, evidence=evidence)
         if plan.settings.tune is not None:

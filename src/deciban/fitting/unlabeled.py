@@ -2,7 +2,7 @@
 
 A round classifies these rows by the model, and counts each in every class, with its posterior as weight. The next round
 estimates the model from these expected counts and the counts of the labeled rows. How much a row without a label
-counts, and the number of rounds, are chosen by the log-loss of the labeled rows. These are dealt to folds, and the
+counts, and the number of rounds, are chosen by the log-loss of the labeled rows. These are assigned to folds, and the
 rounds are run without each fold, so that no row is scored by a model that it had a part in. Rows without a label are
 ignored unless the labeled rows gain more than noise.
 """
@@ -14,10 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
+from deciban.fitting.tune.boosting import make_finite_prior
 from deciban.fitting.tune.hyperparameters import UNLABELED, WEIGHTS
 from deciban.fitting.tune.rows import Rows
 from deciban.fitting.tune.weights import WeightSearch, center, compute_metrics, use_prior_of_others
-from deciban.model.counts import Counts
+from deciban.model.counts import Counts, Guard
 from deciban.model.model import estimate, log_normalize, posteriors
 from deciban.model.tuning import Tuning, Unlabeled
 from deciban.schema.schema import Schema
@@ -54,7 +55,7 @@ def learn_unlabeled(
         model = replace(step.tuning, unlabeled=found).model(counts, log_prior)
         shares = weight * weights[:, None] * posteriors(model.log_joint(table), log_prior)
         found = replace(found, counts=count_shares(counts.schema, table, shares, counts))
-    return replace(best.tuning, unlabeled=found), best.evidence
+    return replace(best.tuning, unlabeled=found), search.score(best.expected)
 
 
 def count_shares(schema: Schema, table: Table, shares: Floats, like: Counts) -> Counts:
@@ -63,8 +64,10 @@ def count_shares(schema: Schema, table: Table, shares: Floats, like: Counts) -> 
     They are not added to the weight of the classes, from which the prior is computed.
     """
     shares = np.where(shares < UNLABELED.min_share, 0.0, shares)
-    cells = (group.family.read(table, group.columns) for group in schema.groups)
-    statistics = (group.family.count_shares(part, shares) for group, part in zip(schema.groups, cells, strict=True))
+    statistics, guard = [], Guard(schema)
+    for p, group in enumerate(schema.groups):
+        cells = guard(p, group.family.read, table, group.columns)
+        statistics.append(guard(p, group.family.count_shares, cells, shares))
     return Counts(schema, like.classes, np.zeros(like.classes.size), tuple(statistics), declared=True)
 
 
@@ -77,7 +80,6 @@ class _Step:
     """
 
     expected: list[Counts] | None
-    evidence: Floats
     tuning: Tuning
     losses: Floats
     loss: float
@@ -105,11 +107,8 @@ class _Search:
     ) -> _Search:
         kept = sample_places(weights.size, UNLABELED.max_rows)
         some = weights[kept] * (weights.sum() / weights[kept].sum())
-        fold, counted = (
-            deal_to_folds(rows, UNLABELED.folds),
-            replace(counts.select_schema(tuning.schema), declared=True),
-        )
-        parts = []
+        fold, parts = assign_units(rows, UNLABELED.folds), []
+        counted = replace(counts.select_schema(tuning.schema), declared=True)  # a class may have no rows without a fold
         for f in range(UNLABELED.folds):
             here = np.flatnonzero(fold == f)
             shares = np.eye(counts.classes.size)[rows.labels[here]] * rows.weights[here, None]
@@ -144,9 +143,7 @@ class _Search:
 
     def _add(self, expected: list[Counts] | None) -> list[Counts]:
         """Return all counts without each fold."""
-        return (
-            self.parts if expected is None else [part + more for part, more in zip(self.parts, expected, strict=True)]
-        )
+        return self.parts if expected is None else [a + b for a, b in zip(self.parts, expected, strict=True)]
 
     def _expect(self, tuning: Tuning, counts: Counts, weight: float) -> Counts:
         """Return the expected counts of the rows without a label by the model of these counts."""
@@ -154,13 +151,17 @@ class _Search:
         shares = weight * self.weights[:, None] * posteriors(model.log_joint(self.table), self.log_prior)
         return count_shares(tuning.schema, self.table, shares, counts)
 
-    def _measure(self, expected: list[Counts] | None) -> _Step:
-        rows, tuning, every = self.rows, self.tuning, np.arange(self.rows.labels.size)
-        found = np.zeros((every.size, len(tuning.schema.block_names), rows.classes))
+    def score(self, expected: list[Counts] | None) -> Floats:
+        """Return the evidence of the labeled rows, each scored without its fold: row by block by class."""
+        found = np.zeros((self.rows.labels.size, len(self.tuning.schema.block_names), self.rows.classes))
         for f, total in enumerate(self._add(expected)):
             here = np.flatnonzero(self.fold == f)
-            found[here] = estimate(total, self.log_prior).evidence(rows.table.take(here)).values
-        evidence, prior = center(found), np.maximum(rows.log_prior, -50.0)
+            found[here] = estimate(total, self.log_prior).evidence(self.rows.table.take(here)).values
+        return found
+
+    def _measure(self, expected: list[Counts] | None) -> _Step:
+        rows, tuning, every = self.rows, self.tuning, np.arange(self.rows.labels.size)
+        evidence, prior = center(self.score(expected)), make_finite_prior(rows)
         weight = np.broadcast_to(tuning.weights, (every.size, tuning.weights.size))
         bias = np.broadcast_to(tuning.bias, (every.size, rows.classes))
         if tuning.rows:
@@ -176,10 +177,10 @@ class _Search:
         if tuning.rows:
             accuracy, log_loss = compute_metrics(joint, rows)
             tuning = replace(tuning, accuracy=accuracy, log_loss=log_loss)
-        return _Step(expected, found, tuning, losses, float(rows.weights @ losses / rows.total))
+        return _Step(expected, tuning, losses, float(rows.weights @ losses / rows.total))
 
 
-def deal_to_folds(rows: Rows, folds: int) -> Integers:
+def assign_units(rows: Rows, folds: int) -> Integers:
     """Return the fold of each row: by content, about as many of each class, copies in the same."""
     unit = rows.copies.units
     units, first = np.unique(unit, return_index=True)

@@ -92,6 +92,8 @@ def quality_section(data: dict[str, Any]) -> list[Html]:
         "ROC AUC": _metric(quality["roc_auc"]),
         "Brier score": _metric(quality["brier_score"]),
         "calibration error": _metric(quality["expected_calibration_error"]),
+        "ranked probability score": _metric(quality.get("ranked_probability_score")),
+        "mean absolute distance": _metric(quality.get("mean_absolute_distance")),
     }
     return [
         paragraph(f"Measured on {quality['source']}."),

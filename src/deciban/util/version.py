@@ -1,3 +1,3 @@
 """Version of the package, which is written to model files."""
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"

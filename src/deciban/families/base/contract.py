@@ -467,10 +467,11 @@ class BaseFamily(ShortRepr):
     is_text: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        """Keep a family that overrides counting from inheriting `count_in_sql`."""
+        """Keep a family that overrides counting from inheriting `count_in_sql` and `count_shares`."""
         super().__init_subclass__()
-        if _overrides(cls, ("read", "empty", "count"), "count_in_sql"):
-            cls.count_in_sql = BaseFamily.count_in_sql  # type: ignore[method-assign]  # the columns are read
+        for name in ("count_in_sql", "count_shares"):
+            if _overrides(cls, ("read", "empty", "count"), name):
+                setattr(cls, name, getattr(BaseFamily, name))  # the columns are read, class by class
 
     @property
     def column_order_matters(self) -> bool:

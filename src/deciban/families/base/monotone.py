@@ -24,6 +24,22 @@ MAX_ROUNDS = 1000
 MAX_DEVIATION = 1e-12
 
 
+def pool_violators(counts: Floats) -> Floats:
+    """Return the counts of two classes, class by bin, each replaced by the total of its pool.
+
+    Neighboring bins are pooled until the share of the second class does not fall from one pool to the next.
+    """
+    pools: list[tuple[float, float, int]] = []  # counts of both classes, number of bins
+    for first, second in counts.T.tolist():
+        size = 1
+        while pools and pools[-1][1] * first >= second * pools[-1][0]:
+            before = pools.pop()
+            first, second, size = before[0] + first, before[1] + second, before[2] + size
+        pools.append((first, second, size))
+    totals = np.array([pool[:2] for pool in pools]).reshape(-1, 2).T
+    return np.repeat(totals, [pool[2] for pool in pools], axis=1)
+
+
 @dataclass(frozen=True)
 class MonotoneShares:
     """Monotone estimate of P(bin | class) from counts with smoothing.
@@ -41,8 +57,6 @@ class MonotoneShares:
     @classmethod
     def of(cls, counts: Floats, monotone: Monotone) -> Self:
         """Fit counts above 0, class by bin."""
-        from scipy.optimize import isotonic_regression  # slow to import
-
         classes, bins = counts.shape
         order = np.arange(classes)[::monotone] if isinstance(monotone, int) else np.array(monotone, dtype=np.int64)
         if not np.array_equal(np.sort(order), np.arange(classes)):
@@ -52,10 +66,7 @@ class MonotoneShares:
             )
         pooled = np.zeros((2, max(classes - 1, 0), bins))
         for k, pair in enumerate(pairwise(order.tolist())):
-            one = counts[list(pair)]
-            whole = one.sum(axis=0)
-            blocks = isotonic_regression(one[1] / whole, weights=whole).blocks if bins else np.zeros(1, dtype=np.int64)
-            pooled[:, k] = np.repeat(np.add.reduceat(one, blocks[:-1], axis=1), np.diff(blocks), axis=1)
+            pooled[:, k] = pool_violators(counts[list(pair)])
         fitted = np.zeros((classes, bins))
         ratio = np.maximum.accumulate(np.log(pooled[1]) - np.log(pooled[0]), axis=1)  # also to the last bit
         fitted[order[1:]] = np.cumsum(ratio, axis=0)

@@ -153,8 +153,8 @@ class Text(TextOptions):
         counted = np.flatnonzero((labels >= 0) & (weights > 0.0))
         labeled = LabeledTexts(counted[np.argsort(labels[counted], kind="stable")], labels, weights)
         for j, array in enumerate(cells):
-            words, *found = self._read_words(array)
-            columns.append((words, count_by_class(*found, labeled, len(words), classes)))
+            words, numbers, bounds, amounts = self._read_words(array)
+            columns.append((words, count_by_class(numbers, bounds, amounts, labeled, len(words), classes)))
             there = (labels >= 0) & find_present(array)
             texts[:, j] = np.bincount(labels[there], weights[there], classes)
         return Words.of(columns, texts, self.max_features)
@@ -162,9 +162,9 @@ class Text(TextOptions):
     def count_shares(self, cells: list[pa.Array], shares: Floats) -> Words:
         columns, only = [], np.zeros(len(shares), dtype=np.int32)
         for array in cells:
-            words, *found = self._read_words(array)
+            words, numbers, bounds, amounts = self._read_words(array)
             weighted = (LabeledTexts(np.flatnonzero(part), only, part) for part in np.ascontiguousarray(shares.T))
-            rows = [count_by_class(*found, part, len(words), 1) for part in weighted]
+            rows = [count_by_class(numbers, bounds, amounts, part, len(words), 1) for part in weighted]
             columns.append((words, stack_rows(rows, len(words))))
         texts = np.stack([shares[find_present(array)].sum(axis=0) for array in cells], axis=1)
         return Words.of(columns, texts, self.max_features)
