@@ -3,6 +3,7 @@
 import re
 from os.path import relpath
 from pathlib import Path
+from pydoc import locate
 from shutil import rmtree
 from typing import Any
 
@@ -254,6 +255,19 @@ def skip_foreign(app: Sphinx, what: str, name: str, member: Any, skip: bool, opt
     return True if module.startswith("sklearn.") else None
 
 
+def link_members(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Link names in the docstrings of a class to its own members: `decide` is then not the function of this name."""
+    owner = name if what == "class" else name.rpartition(".")[0]
+    described = locate(owner)
+    if not isinstance(described, type):
+        return
+    for k, line in enumerate(lines):
+        for match in reversed(list(re.finditer(r"(?<![`:\w])`(\w+)`(?![`_])", line))):
+            if hasattr(described, match[1]):
+                line = f"{line[: match.start()]}:py:obj:`{match[1]} <{owner}.{match[1]}>`{line[match.end() :]}"
+        lines[k] = line
+
+
 def write_playground(app: Sphinx, error: Exception | None) -> None:
     """Write the interactive page beside the pages that show it in a frame."""
     if error is None and app.builder.format == "html":
@@ -279,5 +293,6 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", remove_stubs, priority=100)
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", link_members)
     app.connect("build-finished", write_playground)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
