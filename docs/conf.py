@@ -115,6 +115,7 @@ SYNONYMS = {
             *("imbalanced", "imbalanced classes", "imbalanced data", "class imbalance", "class weight"),
             *("smote", "oversampling", "undersampling", "resampling"),
         ],
+        "## State the costs": ["cost", "cost matrix", "loss matrix"],
         "## Decide": ["threshold", "decision threshold"],
         "## Class shares that change": ["change the prior", "set the prior"],
     },
@@ -262,6 +263,7 @@ def link_members(app: Sphinx, what: str, name: str, item: Any, options: Any, lin
     if not isinstance(described, type):
         return
     for k, line in enumerate(lines):
+        line = re.sub(r"<\.(\w+)>`", rf"<{owner}.\1>`", line)  # numpydoc writes members of any class
         for match in reversed(list(re.finditer(r"(?<![`:\w])`(\w+)`(?![`_])", line))):
             if hasattr(described, match[1]):
                 line = f"{line[: match.start()]}:py:obj:`{match[1]} <{owner}.{match[1]}>`{line[match.end() :]}"
