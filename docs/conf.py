@@ -3,6 +3,7 @@
 import re
 from os.path import relpath
 from pathlib import Path
+from pydoc import locate
 from shutil import rmtree
 from typing import Any
 
@@ -107,22 +108,44 @@ SYNONYMS = {
         "# Calibration": ["calibration", "calibrated probabilities"],
         "## Intervals of probabilities": ["confidence interval", "prediction interval"],
     },
-    "concepts/decisions": {"## The prior": ["prior", "class prior", "prior shift"]},
+    "concepts/decisions": {"## The prior": ["prior", "class prior", "prior shift", "label shift"]},
     "concepts/evidence": {"## Importance over many rows": ["importance", "feature importance"]},
     "howto/costs": {
-        "# Unbalanced classes and costs": ["imbalanced", "imbalanced classes", "class imbalance"],
+        "# Unbalanced classes and costs": [
+            *("imbalanced", "imbalanced classes", "imbalanced data", "class imbalance", "class weight"),
+            *("smote", "oversampling", "undersampling", "resampling"),
+        ],
+        "## State the costs": ["cost", "cost matrix", "loss matrix"],
         "## Decide": ["threshold", "decision threshold"],
+        "## Class shares that change": ["change the prior", "set the prior"],
     },
-    "howto/drift": {"# Drift": ["data drift", "concept drift", "covariate shift", "anomaly"]},
+    "howto/drift": {"# Drift": ["data drift", "concept drift", "model drift", "covariate shift", "anomaly"]},
     "howto/evaluate": {
         "# Evaluate a model": [
             *("accuracy", "confusion matrix", "cross validation", "log loss", "brier score"),
             *("roc", "auc", "roc auc"),
         ]
     },
+    "howto/diagnose": {"# Diagnose a model, select columns": ["troubleshooting", "faq", "poor accuracy"]},
     "howto/explain": {"# Explain a decision to a customer": ["shap", "explanation"]},
-    "howto/forget": {"# Forget rows": ["forget rows", "forget a row", "delete rows", "unlearn", "gdpr"]},
-    "howto/label-errors": {"# Label errors": ["mislabeled", "wrong labels", "noisy labels"]},
+    "howto/forget": {
+        "# Forget rows": [
+            *(
+                "forget rows",
+                "forget a row",
+                "delete rows",
+                "delete a row",
+                "delete row",
+                "remove rows",
+                "remove a row",
+            ),
+            *("erase", "erasure", "unlearn", "unlearning", "gdpr", "right to be forgotten", "right to erasure"),
+        ],
+        "## Tune again": ["retrain", "retraining", "retune"],
+    },
+    "howto/label-errors": {
+        "# Label errors": ["mislabeled", "mislabelled", "wrong labels", "noisy labels", "label noise"]
+    },
     "howto/missing-values": {"# Missing values": ["missing", "nan", "null"]},
     "howto/monitor": {"## Metrics": ["prometheus"]},
     "howto/online-learning": {"# Learn online": ["incremental learning"]},
@@ -137,8 +160,18 @@ SYNONYMS = {
     "howto/probability-tables": {
         "# Read probability tables: P(value | class)": ["p(value | class)", "likelihood of a value"]
     },
-    "howto/serve": {"## Protect a service with tokens": ["token", "serve with a token", "authentication"]},
+    "howto/serve": {
+        "## Protect a service with tokens": [
+            *("token", "serve with a token", "authentication", "authorization", "api key", "password"),
+        ]
+    },
     "howto/sql": {"# Score in SQL: PostgreSQL, DuckDB, Spark": ["score in postgresql", "score in sql"]},
+    "howto/tables": {
+        "## Leave out columns": [
+            *("ignore column", "ignore a column", "ignore columns", "drop column", "drop a column", "drop columns"),
+            *("exclude column", "leave out a column", "identifier"),
+        ],
+    },
     "lectures/bayes-classifier": {"## Maximum a posteriori (MAP)": ["map", "maximum a posteriori"]},
     "reference/model-file": {"# Model file": ["save model", "load model", "load", "pickle"]},
     "start/playground": {"# Try it in the browser": ["playground"]},
@@ -223,6 +256,20 @@ def skip_foreign(app: Sphinx, what: str, name: str, member: Any, skip: bool, opt
     return True if module.startswith("sklearn.") else None
 
 
+def link_members(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Link names in the docstrings of a class to its own members: `decide` is then not the function of this name."""
+    owner = name if what == "class" else name.rpartition(".")[0]
+    described = locate(owner)
+    if not isinstance(described, type):
+        return
+    for k, line in enumerate(lines):
+        line = re.sub(r"<\.(\w+)>`", rf"<{owner}.\1>`", line)  # numpydoc writes members of any class
+        for match in reversed(list(re.finditer(r"(?<![`:\w])`(\w+)`(?![`_])", line))):
+            if hasattr(described, match[1]):
+                line = f"{line[: match.start()]}:py:obj:`{match[1]} <{owner}.{match[1]}>`{line[match.end() :]}"
+        lines[k] = line
+
+
 def write_playground(app: Sphinx, error: Exception | None) -> None:
     """Write the interactive page beside the pages that show it in a frame."""
     if error is None and app.builder.format == "html":
@@ -248,5 +295,6 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", remove_stubs, priority=100)
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", link_members)
     app.connect("build-finished", write_playground)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))

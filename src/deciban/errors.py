@@ -37,18 +37,24 @@ class Argument:
     """Argument in a message: Python shows ``alpha=3``, the command line ``--alpha 3``.
 
     Without a value, only the name is shown: ``families=``. A family is mentioned as ``Argument("family", "Gamma")``.
+    `call` is the start of a call that Python shows around the argument. A method is mentioned as
+    ``Argument("method", "retune")``.
 
     >>> str(Argument("missing", "n/a")), str(Argument("families")), str(Argument("family", "Gamma"))
     ("missing='n/a'", 'families=', 'Gamma()')
+    >>> str(Argument("ignore", "id", call="deciban.scan('a.csv', "))
+    "deciban.scan('a.csv', ignore='id')"
     """
 
     name: str
     value: Any = NOT_GIVEN
+    call: str = ""
 
     def __str__(self) -> str:
-        if self.name == "family":
+        if self.name in ("family", "method"):
             return f"{self.value}()"
-        return f"{self.name}=" if self.value is NOT_GIVEN else f"{self.name}={_format_value(self.value)}"
+        text = f"{self.name}=" if self.value is NOT_GIVEN else f"{self.name}={_format_value(self.value)}"
+        return f"{self.call}{text})" if self.call else text
 
 
 def _format_value(value: Any) -> str:

@@ -87,6 +87,8 @@ def test_stale_weights_name_the_command_that_learns_them_anew(model: str, deciba
     assert deciban("learn", "tuned.dcb", "more.csv").code == 0
     said = deciban("inspect", "tuned.dcb").out
     assert "the rows have changed since; to update it, run deciban learn --retune with more rows, or fit" in said
+    warned = deciban("predict", "tuned.dcb", "more.csv", "--coverage", "90%").err
+    assert "; deciban learn --retune with more rows or deciban fit computes them again" in warned
 
 
 def test_what_is_said_to_be_run_next_can_be_pasted(model: str, deciban: Deciban) -> None:

@@ -52,7 +52,7 @@ def test_a_loss_may_be_said_in_many_ways(tmp_path) -> None:
         ([[0, 1, np.nan]] * 3, "finite"),
         ([[0, 1, 2], [1, 0]], "different lengths"),
         (5, "expected a matrix of costs"),
-        ({("a", "b"): 1}, "the costs name the classes .b.; the model has"),
+        ({("a", "b"): 1}, "costs for only one true class, .b.; give every pair"),
         ({"setosa": 1, "b": 2}, "unknown class 'b' in the costs; the classes of the model are"),
         (
             {("setosa", "virginica"): 1, ("virginica", "versicolor"): 2},

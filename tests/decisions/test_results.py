@@ -26,6 +26,8 @@ def test_pairs_may_omit_correct_decisions_only() -> None:
     assert (loss.decisions, loss.classes) == (("well", "ill", "test"), ("well", "ill"))
     assert all(loss[pair] == cost for pair, cost in pairs.items())
     assert loss["well", "well"] == loss["ill", "ill"] == 0.0
+    with pytest.raises(ValueError, match="only one true class, 'ill'; give every pair of decision and class"):
+        Loss.from_costs({("healthy", "ill"): 100, ("test", "ill"): 20})
     with pytest.raises(ValueError, match="deciding 'test' when 'ill' is true is missing; give every pair"):
         Loss.from_pairs({pair: cost for pair, cost in pairs.items() if pair != ("test", "ill")})
 

@@ -159,10 +159,23 @@ def test_the_evidence_of_texts_is_that_of_words() -> None:
     assert found.describe_evidence(0).startswith(f"{best[0]!r} {best[1]:+.1f}, ")
 
 
-def test_classes_that_overlap_are_reported() -> None:
-    draw = np.random.default_rng(0)
-    found = textbook().fit(draw.normal(size=(300, 2)), draw.integers(0, 2, 300)).label_issues()
-    assert "of the surest rows of class 0 have this label: issues may be rows that are hard to classify" in str(found)
+@pytest.mark.parametrize("distance", [0.0, 1.0, 1.5])
+def test_classes_that_overlap_are_reported(distance: float) -> None:
+    points, true, given = blobs([[1.0, 0.0], [0.0, 1.0]], 500, distance)
+    found = BayesClassifier().fit(points, given).label_issues()
+    assert found.rows.size
+    assert (given == true).all()
+    assert found.error_rate == pytest.approx(1.0 - BayesClassifier().fit(points, given).leave_one_out().accuracy)
+    note = f"note: {found.error_rate:.0%} of these rows are misclassified, so the classes overlap; issues may be hard"
+    assert str(found).splitlines()[1].startswith(note)
+
+
+def test_wrong_labels_of_separate_classes_have_no_note() -> None:
+    points, true, given = blobs([[0.9, 0.1], [0.1, 0.9]], 500, 6.0)
+    found = BayesClassifier().fit(points, given).label_issues()
+    assert (given != true)[found.rows].all()
+    assert found.error_rate > 0.09
+    assert "note" not in str(found)
 
 
 def test_nothing_is_found_without_errors_or_with_one_class() -> None:

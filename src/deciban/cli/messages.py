@@ -29,6 +29,9 @@ OPTIONS = {
     "types": "--type",
 }
 
+# Commands that do what methods of Python do.
+COMMANDS = {"retune": "deciban learn --retune with more rows", "conformalize": "deciban fit"}
+
 # Spreads are parameters of families. They are not families of a column.
 SPREADS = ("PerClass", "Pooled", "Shrunk")
 
@@ -42,12 +45,16 @@ def as_option(part: Part) -> str:
     ("--type 'a b=text'", '--force')
     >>> as_option(Argument("ignore", ["id", "a b"]))
     "--ignore id --ignore 'a b'"
+    >>> as_option(Argument("method", "conformalize"))
+    'deciban fit'
     """
     if isinstance(part, Labels):
         return list_some(list(map(_label, part.values)))
     name, value = part.name, part.value
     if name == "family":
         return str(value)
+    if name == "method":
+        return COMMANDS[value]
     if name == "X":  # the table, as it is written in a shell
         return '"' + re.sub(r'([\\"$`])', r"\\\1", str(value)) + '"'
     if name == "tune":

@@ -552,6 +552,10 @@ def parse_pairs(costs: Mapping[tuple[Any, Any], Cell]) -> LossParts:
     decisions = tuple(dict.fromkeys(decision for decision, _ in costs))
     truths = dict.fromkeys(truth for _, truth in costs)
     classes = (*(one for one in decisions if one in truths), *(one for one in truths if one not in decisions))
+    if len(classes) == 1 and classes[0] not in decisions:
+        raise LossError(
+            f"there are costs for only one true class, {classes[0]!r}", remedy="give every pair of decision and class"
+        )
     matrix = np.empty((len(decisions), len(classes)), dtype=object)
     for k, decision in enumerate(decisions):
         for c, truth in enumerate(classes):

@@ -1245,8 +1245,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ) -> LabelIssues:
         """Find rows whose label is probably wrong, the most probable errors first.
 
-        Each training row is scored without itself. The rate of wrong labels is estimated for each pair of classes. So
-        a row that is hard to classify is not an issue, unless its label is rarer in such rows than wrong labels are.
+        Each training row is scored without itself. The rate of wrong labels is estimated for each pair of classes, from
+        rows that are easy to classify. If the classes overlap, hard rows with a correct label are listed too, with a
+        note in the printed text.
 
         Parameters
         ----------

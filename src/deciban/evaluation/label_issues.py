@@ -35,7 +35,10 @@ PRIOR_ROWS = 50.0
 # Highest mean rate of these rows: in small tables a higher one is more probably due to classes that overlap.
 MAX_PRIOR_RATE = 0.05
 
-# If fewer of the surest rows of a class have its label, hard rows may be taken for errors.
+# Issues may be hard rows, if this share of the rows is misclassified beyond the expected number of wrong labels.
+MAX_HARD_SHARE = 0.1
+
+# They also may be, if fewer of the surest rows of a class have its label.
 MIN_SURE_SHARE = 0.8
 
 # Issues that are printed.
@@ -61,7 +64,7 @@ class LabelIssues(Result):
     suggested : ndarray
         Its most probable class.
     probability : ndarray of float
-        Probability that the given label is wrong, at most 0.99.
+        Probability that the given label is wrong, at most 0.99. If classes overlap, it is too high.
     explanation : Explanation
         Evidence for the suggested class against the given one, row by row, by a model without the row.
     classes : ndarray of shape (n_classes,)
@@ -72,6 +75,9 @@ class LabelIssues(Result):
         Expected number of wrong labels, including rows that are not listed.
     checked : float
         Weight of all rows with a label.
+    error_rate : float
+        Share of these rows whose given label is not the most probable class. If it is high, the output contains a note:
+        issues may be rows with a correct label.
 
     See Also
     --------
@@ -101,6 +107,13 @@ class LabelIssues(Result):
     noise: Floats
     expected: float
     checked: float
+    error_rate: float
+
+    @property
+    def _may_be_hard_rows(self) -> bool:
+        """True if the classes overlap, so that issues may be rows with a correct label."""
+        hard_share = self.error_rate - self.expected / self.checked
+        return bool(self.rows.size) and (hard_share >= MAX_HARD_SHARE or self.noise.diagonal().min() < MIN_SURE_SHARE)
 
     def describe_evidence(self, issue: int) -> str:
         """Return the largest terms of evidence for the suggested class as text; of texts, their words.
@@ -137,8 +150,9 @@ class LabelIssues(Result):
         Returns
         -------
         dict
-            ``rows`` is the number of rows that were checked, ``expected`` the expected number of wrong labels.
-            ``issues`` lists the rows, with the fields of `Explanation.to_dict`.
+            ``rows`` is the number of rows that were checked, ``expected`` the expected number of wrong labels,
+            ``error_rate`` the share of misclassified rows. ``issues`` lists the rows, with the fields of
+            `Explanation.to_dict`.
         """
         issues = [
             {
@@ -153,6 +167,7 @@ class LabelIssues(Result):
         return {
             "rows": self.checked,
             "expected": self.expected,
+            "error_rate": self.error_rate,
             "classes": self.classes.tolist(),
             "noise": self.noise.tolist(),
             "issues": issues,
@@ -161,10 +176,9 @@ class LabelIssues(Result):
     def _parts(self) -> list[Part]:
         issues, checked = count_noun(self.rows.size, "issue"), count_noun(self.checked, "label")
         title = f"{issues} in {checked}; expected number of wrong labels: {format_amount(round(self.expected))}"
-        for label, share in zip(self.classes, self.noise.diagonal(), strict=True):
-            if share < MIN_SURE_SHARE:
-                surest = f"only {share:.0%} of the surest rows of class {format_class(label)} have this label"
-                title += f"\n{surest}: issues may be rows that are hard to classify"
+        if self._may_be_hard_rows:
+            title += f"\nnote: {self.error_rate:.0%} of these rows are misclassified, so the classes overlap; "
+            title += "issues may be hard rows with a correct label"
         shown = range(min(self.rows.size, MAX_ISSUES_PRINTED))
         if not shown:
             return [title]
@@ -230,6 +244,7 @@ def find_label_issues(
         noise,
         float(weights @ probability),
         float(weights.sum()),
+        float(weights @ (best != labels) / weights.sum()),
     )
 
 

@@ -70,6 +70,7 @@ class Reading:
     sql: the table in a FROM clause; empty if it cannot be queried by "sql: ...".
     database: True if the rows are a query of a database.
     formats: formats of the columns of a CSV file that are read as numbers or dates.
+    name: the file, as Python writes it; "…" if there is not exactly one.
     """
 
     as_text: bool = True
@@ -77,6 +78,7 @@ class Reading:
     sql: str = "TABLE"
     database: bool = False
     formats: Mapping[str, CellFormat] = field(default_factory=dict)
+    name: str = "…"
 
     @classmethod
     def of(cls, examples: Examples) -> "Reading":
@@ -91,12 +93,12 @@ class Reading:
             return cls(as_text, sql="", database=True)
         if STANDARD_INPUT in stream.inputs:
             return cls(as_text)
+        called = repr(stream.name) if len(stream.files) == 1 else "…"
         if any(name.lower().endswith(ENDINGS["excel"]) for name in stream.inputs):
-            return cls(as_text, sql="")
+            return cls(as_text, sql="", name=called)
         formats = stream.formats if isinstance(stream, CsvSource) else {}
-        return cls(
-            as_text, sql=literal(stream.name if len(stream.files) == 1 else str(stream.files[0])), formats=formats
-        )
+        sql = literal(stream.name if len(stream.files) == 1 else str(stream.files[0]))
+        return cls(as_text, sql=sql, formats=formats, name=called)
 
 
 def find_date_orders(examples: Examples) -> dict[str, int]:
@@ -148,7 +150,7 @@ def list_remarks(schema: Schema, reading: Reading) -> Iterator[Message]:
     """
     if names := list(schema.columns_like("identifier")):
         what, them = ("looks like an identifier", "it") if len(names) == 1 else ("look like identifiers", "them")
-        ignore = Argument("ignore", names[0] if len(names) == 1 else names)
+        ignore = Argument("ignore", names[0] if len(names) == 1 else names, f"deciban.scan({reading.name}, ")
         leave_out = ("use ", ignore, f" to leave {them} out") if reading.options else (f"drop {them}",)
         yield f"{_list_columns(names)} {what}; ", *leave_out
     found = {kind: schema.columns_like(kind) for kind in LOOKS_LIKE_OTHER}

@@ -105,10 +105,9 @@ def prepare_sets(fitted: Fitted, coverage: float) -> None:
     """Raise an error if the model has no prediction sets of this coverage; warn if the coverage is approximate."""
     sets = choose_sets(fitted, np.zeros((0, fitted.classes.size)), coverage)
     if sets.stale:
-        warn_user(
-            "the model has changed since its conformity scores were computed: the coverage of sets is approximate; "
-            "retune() or conformalize() computes them again"
-        )
+        cause = "the model has changed since its conformity scores were computed: the coverage of sets is approximate; "
+        methods = Argument("method", "retune"), " or ", Argument("method", "conformalize")
+        warn_user((cause, *methods, " computes them again"))
 
 
 # Lines of intervals that are printed.

@@ -101,6 +101,9 @@ class Support:
     remedy: Message
     contains: Callable[[Any], Flags]
 
+    def __repr__(self) -> str:
+        return f"<Support: {self.expected}>"
+
     def check(self, cells: Numbers | SparseRows) -> None:
         """Raise BadCell for the first cell that is neither missing nor in the support."""
         stored = cells if isinstance(cells, np.ndarray) else cells.stored
