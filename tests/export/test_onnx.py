@@ -25,6 +25,7 @@ from deciban import (
 from deciban.export.onnx.model import to_onnx
 from deciban.model.corrections import Corrections
 from deciban.model.model import Model
+from tests.classifier.test_ordered import SIGNS, as_grades, draw_table
 from tests.export.models import as_tuned, corrections, plain_model
 from tests.export.onnx_answers import answers, assert_agrees, inputs_of, session
 from tests.export.tables import as_columns, hardened, random_spec, random_table
@@ -239,6 +240,14 @@ def test_names_of_columns_may_be_anything() -> None:
     assert inputs[6:] == ['x"; drop table t; --', "ü_"]
     feed = {name: np.array(cells).reshape(-1, 1) for name, cells in zip(inputs, table.values(), strict=True)}
     np.testing.assert_allclose(ready.run(None, feed)[1], clf.predict_proba(table), rtol=1e-12)
+
+
+def test_the_median_of_ordered_classes_is_predicted() -> None:
+    X, y = draw_table()
+    clf = BayesClassifier(ordered=True, monotone=SIGNS).fit(X, as_grades(y))
+    table = pa.Table.from_pandas(X[:60].assign(income=[*X["income"][:55], -5.0, 1e300, 1e-9, 7.77, -1e300]))
+    labels, _ = answers(clf.model_, table)
+    assert list(labels) == clf.predict(table).tolist()
 
 
 def test_the_classes_and_what_inputs_are_stand_in_the_model() -> None:
