@@ -194,7 +194,11 @@ class Frame:
     @property
     def text_bytes(self) -> int:
         """Approximate size of all texts in bytes."""
-        return sum(column.nbytes for column in self.table.columns if is_text(column.type))
+        texts = (column for column in self.table.columns if is_text(column.type))
+        # old versions of Arrow do not count those of views
+        return sum(
+            column.get_total_buffer_size() if pa.types.is_string_view(column.type) else column.nbytes for column in texts
+        )
 
     def slice(self, start: int, stop: int) -> "Frame":
         return Frame(self.table.slice(start, stop - start), self.named)
