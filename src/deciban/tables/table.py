@@ -197,7 +197,8 @@ class Frame:
         texts = (column for column in self.table.columns if is_text(column.type))
         # old versions of Arrow do not count those of views
         return sum(
-            column.get_total_buffer_size() if pa.types.is_string_view(column.type) else column.nbytes for column in texts
+            column.get_total_buffer_size() if pa.types.is_string_view(column.type) else column.nbytes
+            for column in texts
         )
 
     def slice(self, start: int, stop: int) -> "Frame":
