@@ -23,7 +23,7 @@ def test_the_model_is_the_same(name: str) -> None:
     refuse_without_spark()
     try:
         out, err = run_program(name, 200)
-    except subprocess.TimeoutExpired:  # another program took a free port before Spark did: Spark waits for ever
+    except subprocess.TimeoutExpired:  # perhaps another program took the port before Spark did
         out, err = run_program(name, 300)
     assert out.strip().endswith("done"), err[-6_000:]
 
