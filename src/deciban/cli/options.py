@@ -328,9 +328,8 @@ def refuse_class_per_row(scan: "Source", force: bool) -> Iterator[None]:
         try:
             yield
         except ClassPerRowWarning as warning:
-            cause, _, remedy = str(warning).rpartition("; ")
-            remedies = (f"{remedy}, or pass ", Argument("force", True))
-            raise DataError(cause, place=Place(scan.name), remedy=remedies) from None
+            cause = (str(warning), ", or pass ", Argument("force", True))
+            raise DataError(cause, place=Place(scan.name)) from None
 
 
 def note_missing_words(scan: "Source", target: str | None) -> None:

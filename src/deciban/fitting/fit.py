@@ -71,9 +71,8 @@ class TuningDraft:
 
     def select_unlabeled(self, schema: Schema) -> tuple[Table, Floats]:
         """Return the rows of the sample without a label, and their weights."""
-        codes, weights = self.sample.labels.codes, self.sample.weights
-        weights = np.ones(codes.size) if weights is None else weights
-        rows = np.flatnonzero((codes < 0) & (weights > 0.0))
+        weights = self.sample.row_weights
+        rows = np.flatnonzero((self.sample.labels.codes < 0) & (weights > 0.0))
         return schema.table_as_learned(self.sample.table.take(rows)), weights[rows]
 
 

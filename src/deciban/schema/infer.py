@@ -223,12 +223,10 @@ def infer_schema(
 def _find_monotone_columns(table: Table, defaults: Defaults, partly: bool) -> dict[int, Monotone]:
     """Return the direction of each monotone column, by its position; raise a UsageError if it has no numbers."""
     found = {}
-    names = table.names if table.names is not None else tuple(f"x{j}" for j in range(table.width))
-    place: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    names, place = _place_columns(table.names, table.width)
     for name, direction in defaults.monotone.items():
-        column = name if table.names is None and isinstance(name, int) and 0 <= name < table.width else place.get(name)
-        if column is not None:
-            found[column] = direction
+        if name in place:
+            found[place[name]] = direction
         elif not partly:
             hint = suggestion(str(name), names).removeprefix("; ")
             raise UsageError((Argument("monotone"), f" names {name!r}, which is not a column of the table"),
@@ -242,7 +240,7 @@ def _find_monotone_columns(table: Table, defaults: Defaults, partly: bool) -> di
 
 
 def _make_monotone_error(table: Table, column: int, cause: Any) -> UsageError:
-    name = table.names[column] if table.names is not None else f"x{column}"
+    name = _place_columns(table.names, table.width)[0][column]
     causes = cause if isinstance(cause, tuple) else (cause,)
     return UsageError((f"column {name!r} is in ", Argument("monotone"), ": ", *causes),
                       remedy="use a column of numbers without a family, or with Binned(alpha=1)")  # fmt: skip
@@ -267,6 +265,14 @@ def check_columns(names: tuple[str, ...], spec: ColumnSpec, partly: bool) -> Non
     _resolve_families(names, len(names), spec, partly)
 
 
+def _place_columns(known: tuple[str, ...] | None, width: int) -> tuple[tuple[str, ...], dict[Any, int]]:
+    """Return the names of the columns, and their positions by name; without names, also by position."""
+    if known is not None:
+        return known, {name: j for j, name in enumerate(known)}
+    names = tuple(f"x{j}" for j in range(width))
+    return names, {key: j for j, name in enumerate(names) for key in (name, j)}
+
+
 def _resolve_families(
     known: tuple[str, ...] | None, width: int, spec: ColumnSpec, partly: bool
 ) -> list[tuple[list[int], Family]]:
@@ -276,10 +282,7 @@ def _resolve_families(
     if not isinstance(spec, Mapping):
         _check_family(spec, "families=")
         return [(list(range(width)), spec)]
-    names = known if known is not None else tuple(f"x{j}" for j in range(width))
-    place: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    if known is None:
-        place.update({j: j for j in range(width)})
+    names, place = _place_columns(known, width)
     given: list[tuple[list[int], Family]] = []
     seen = set[int]()
     for key, family in spec.items():
